@@ -1,0 +1,1 @@
+"""What jobspec says about a manifest, and how it is printed."""
