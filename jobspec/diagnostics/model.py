@@ -107,7 +107,12 @@ class Sink:
             help=tuple(help),
             pointer=pointer,
         )
-        self._found.setdefault((kind.code, where, primary and primary.span, message), found)
+        self.extend((found,))
+
+    def extend(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Add diagnostics that another sink collected."""
+        for found in diagnostics:
+            self._found.setdefault((found.kind.code, found.path, found.primary and found.primary.span, found.message), found)
 
     @property
     def has_errors(self) -> bool:

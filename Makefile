@@ -1,0 +1,55 @@
+# The two commands for a fresh machine: `make compile` and `make test`. Both make the virtual environment they need.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+MANIFEST ?= manifests/glm45v-sft.yaml
+
+.DEFAULT_GOAL := help
+.PHONY: help compile test unit lint golden cluster cluster-down docs bench clean
+
+help: ## say what there is
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+# One virtual environment: first the package alone, then with the tools of the tests. `--group` needs pip 25.1.
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.ready: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+compile: $(VENV)/.installed ## compile a manifest: make compile MANIFEST=manifests/glm45v-sft.yaml
+	@$(BIN)/jobspec compile $(MANIFEST)
+
+test: lint ## run everything: lint, unit tests, and the scripts on a real Slurm where its packages are installed
+	$(BIN)/python -m pytest
+
+unit: $(VENV)/.ready ## run the tests that need no Slurm, in seconds
+	$(BIN)/python -m pytest --ignore tests/cluster -n auto
+
+lint: $(VENV)/.ready ## run ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+golden: $(VENV)/.ready ## write the golden files anew; review the diff
+	$(BIN)/python -m pytest --ignore tests/cluster --snapshot-update -q
+
+docs: $(VENV)/.ready ## write the catalogue of diagnostics anew
+	$(BIN)/jobspec explain --all > docs/diagnostics.md
+
+cluster: ## bring up a Slurm of four pretended nodes, to play with
+	$(PYTHON) tests/cluster/slurm.py up
+
+cluster-down: ## take it down again
+	$(PYTHON) tests/cluster/slurm.py down
+
+bench: $(VENV)/.ready ## measure start-up and throughput
+	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/bulk.py
+
+clean: ## remove what the commands above have made
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

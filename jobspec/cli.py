@@ -1,0 +1,104 @@
+"""The command line: what can be said. What it does stands in ``jobspec.commands``, imported when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from importlib import import_module
+
+from jobspec import __version__
+
+#: Exit codes: clean, errors found, wrong usage, a bug of jobspec.
+OK, FOUND, USAGE, BUG = 0, 1, 2, 70
+
+_FORMATS = ("human", "concise", "json", "sarif", "github")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="jobspec",
+        description="Compile manifests of multi-node Megatron training jobs into Slurm scripts.",
+        epilog="Exit codes: 0 clean, 1 errors found, 2 wrong usage, 70 a bug of jobspec.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"jobspec {__version__}")
+    parser.add_argument("--traceback", action="store_true", help="show the Python traceback of a bug of jobspec")
+    verbs = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    compile_ = verbs.add_parser("compile", help="compile manifests into scripts", allow_abbrev=False)
+    _add_manifests(compile_)
+    compile_.add_argument("--target", metavar="NAME", help="kind of script, instead of the manifest's own")
+    compile_.add_argument("-o", "--output", metavar="FILE|DIR|-", help="where to write; default: standard output")
+    compile_.add_argument(
+        "--emit",
+        choices=("script", "rank", "ir", "spec"),
+        default="script",
+        help="the script, the program of a rank, the intermediate representation, or the resolved job",
+    )
+    compile_.add_argument("--check", action="store_true", help="write nothing; compare with the file of -o")
+
+    check = verbs.add_parser("check", help="check manifests, cluster files and model files", allow_abbrev=False)
+    _add_manifests(check)
+
+    explain = verbs.add_parser("explain", help="explain a code of a diagnostic", allow_abbrev=False)
+    explain.add_argument("code", nargs="?", metavar="CODE", help="for instance JS201, or its name")
+    explain.add_argument("--all", action="store_true", help="explain all codes")
+
+    verbs.add_parser("targets", help="list the kinds of script", allow_abbrev=False)
+
+    schema = verbs.add_parser("schema", help="print a JSON schema, for an editor", allow_abbrev=False)
+    schema.add_argument("name", nargs="?", default="job", choices=("job", "cluster", "model", "diagnostics"))
+    return parser
+
+
+def _add_manifests(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("manifests", nargs="+", metavar="MANIFEST", help="a YAML file, or - for standard input")
+    parser.add_argument("--format", choices=_FORMATS, default="human", help="how diagnostics are printed")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+
+
+def main() -> None:
+    """Run the command line and end the process."""
+    # A reader that closes the pipe early (head) ends us as it ends any filter, without a word.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    code = run(sys.argv[1:])
+    sys.stderr.flush()
+    # What a full disk kept in a buffer of standard output cannot be written, and Python would complain once more.
+    os._exit(code)
+
+
+def run(argv: list[str]) -> int:
+    """Run a command line and return its exit code."""
+    arguments = _parser().parse_args(argv)
+    try:
+        code: int = import_module(f"jobspec.commands.{arguments.command}").run(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except OSError as error:
+        return _say_os_error(error)
+    except Exception as error:  # noqa: BLE001 - the last line of defence: a bug is reported, never a bare traceback
+        return _say_bug(error, arguments)
+    return code
+
+
+def _say_os_error(error: OSError) -> int:
+    where = f"{error.filename}: " if error.filename else "standard output: "
+    print(f"jobspec: error: {where}{error.strerror or error}", file=sys.stderr)
+    return FOUND
+
+
+def _say_bug(error: Exception, arguments: argparse.Namespace) -> int:
+    if arguments.traceback:
+        import traceback
+
+        traceback.print_exc()
+    manifests = " ".join(getattr(arguments, "manifests", ()))
+    print(
+        f"jobspec: internal error JS900 in `jobspec {arguments.command} {manifests}`: {type(error).__name__}: {error}\n"
+        "This is a bug of jobspec, not of your manifest. Please report it with the output of --traceback.",
+        file=sys.stderr,
+    )
+    return BUG

@@ -1,0 +1,114 @@
+"""``jobspec compile``: from manifests to scripts."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from jobspec.commands.output import print_diagnostics, print_text, say_usage
+from jobspec.diagnostics.model import Sink
+from jobspec.driver import Compiled, Session
+from jobspec.files import Staging
+
+_SUFFIXES = {"script": ".sh", "rank": ".rank.sh", "ir": ".ir.json", "spec": ".spec.json"}
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compile each manifest; write all of them, or nothing where one has an error."""
+    mistake = _usage_mistake(arguments)
+    if mistake:
+        return say_usage(mistake)
+    session = Session()
+    sinks: list[Sink] = []
+    differences: list[str] = []
+    printed = ""
+    failed = _Failed()
+    try:
+        with Staging() as staging:
+            if _is_folder(arguments) and not arguments.check:
+                os.makedirs(arguments.output, exist_ok=True)
+            for manifest in arguments.manifests:
+                compiled = session.compile(manifest, arguments.target)
+                if compiled.sink.sorted():
+                    sinks.append(compiled.sink)
+                if compiled.script is None:
+                    continue
+                text = _emit(compiled, arguments.emit)
+                place = _place(arguments, manifest)
+                if place is None:
+                    printed = text
+                elif arguments.check:
+                    differences += _compare(place, text)
+                else:
+                    staging.write(place, text, executable=arguments.emit == "script")
+            if print_diagnostics(sinks, arguments, sys.stderr):
+                raise failed
+    except _Failed:
+        return 1
+    print_text(printed + "".join(differences))
+    return int(bool(differences))
+
+
+class _Failed(Exception):
+    """Unwinds the staging: there was an error, so nothing is written."""
+
+
+def _usage_mistake(arguments: argparse.Namespace) -> str | None:
+    if arguments.manifests.count("-") > 1:
+        return "standard input can be read only once"
+    to_stdout = arguments.output in (None, "-")
+    if arguments.check and to_stdout:
+        return "--check compares with a file: say which, with -o FILE or -o DIR"
+    if len(arguments.manifests) == 1:
+        return None
+    if to_stdout:
+        return "several manifests make several files: give a folder for them, with -o DIR"
+    if os.path.exists(arguments.output) and not os.path.isdir(arguments.output):
+        return f"several manifests make several files, but {arguments.output} is no folder"
+    names = [_place(arguments, manifest) for manifest in arguments.manifests]
+    twice = sorted({str(name) for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    return f"several manifests would be written to {twice[0]}" if twice else None
+
+
+def _is_folder(arguments: argparse.Namespace) -> bool:
+    output = arguments.output
+    if output in (None, "-"):
+        return False
+    return len(arguments.manifests) > 1 or output.endswith("/") or os.path.isdir(output)
+
+
+def _place(arguments: argparse.Namespace, manifest: str) -> str | None:
+    """Return the path to write to, ``None`` for standard output; in a folder the script has the manifest's name."""
+    if arguments.output in (None, "-"):
+        return None
+    if not _is_folder(arguments):
+        return str(arguments.output)
+    stem = "stdin" if manifest == "-" else os.path.splitext(os.path.basename(manifest))[0]
+    return os.path.join(arguments.output, stem + _SUFFIXES[arguments.emit])
+
+
+def _emit(compiled: Compiled, what: str) -> str:
+    assert compiled.script is not None  # noqa: S101 - the caller has looked
+    if what == "script":
+        return compiled.script.text
+    if what == "rank":
+        return compiled.script.rank_program
+    from jobspec.ir.dump import dump
+
+    return dump(compiled.plan if what == "ir" else compiled.spec)
+
+
+def _compare(place: str, text: str) -> list[str]:
+    """Return a unified diff from the file to what would be written, nothing where they are the same."""
+    from difflib import unified_diff
+
+    try:
+        with open(place, encoding="utf-8", errors="replace", newline="") as file:
+            old = file.read()
+    except FileNotFoundError:
+        old = ""
+    if old == text:
+        return []
+    lines = unified_diff(old.splitlines(True), text.splitlines(True), place, place + " (compiled)")
+    return [line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines]

@@ -1,0 +1,48 @@
+"""What verbs share for printing."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+from jobspec.diagnostics.model import Diagnostic, Sink
+from jobspec.diagnostics.render import render
+
+
+def print_text(text: str) -> None:
+    """Write text to standard output as UTF-8, whatever the locale."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode())
+    sys.stdout.buffer.flush()
+
+
+def print_diagnostics(sinks: Sequence[Sink], arguments: argparse.Namespace, stream: TextIO) -> bool:
+    """Print the diagnostics of all manifests to a stream; return whether there is an error among them.
+
+    One that several manifests share, in their cluster file, is printed once.
+    """
+    found: dict[tuple[object, ...], Diagnostic] = {}
+    for sink in sinks:
+        for one in sink.sorted():
+            place = one.primary and (one.primary.span.start, one.primary.span.end)
+            found.setdefault((one.path, place, one.kind.code, one.message), one)
+    text = render(arguments.format, list(found.values()), color=_wants_color(arguments.color, stream))
+    stream.flush()
+    stream.buffer.write(text.encode())
+    stream.buffer.flush()
+    return any(one.is_error for one in found.values())
+
+
+def _wants_color(choice: str, stream: TextIO) -> bool:
+    if choice == "auto":
+        return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return choice == "always"
+
+
+def say_usage(message: str) -> int:
+    """Print a mistake in the usage, and return its exit code."""
+    print(f"jobspec: error: {message}", file=sys.stderr)
+    return 2

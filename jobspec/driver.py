@@ -1,0 +1,117 @@
+"""The order of the phases. A phase runs only when the one before gave no error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jobspec.diagnostics.model import Sink
+from jobspec.ir.plan import Plan
+from jobspec.schema.validate import validate
+from jobspec.spec.model import Spec
+from jobspec.spec.references import Library, check_kind, kind_of
+from jobspec.syntax.loader import load
+from jobspec.syntax.nodes import Mapping, find
+from jobspec.targets.protocol import Script
+
+#: The longest per-rank program, in bytes: well below execve's limit of 128 KiB for one argument.
+LONGEST_PROGRAM = 100 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A manifest on its way to the script; what comes after ``spec`` is ``None`` where the sink has errors."""
+
+    sink: Sink
+    spec: Spec | None = None
+    plan: Plan | None = None
+    script: Script | None = None
+
+
+class Session:
+    """Compiles any number of manifests; the files that they share are loaded once."""
+
+    def __init__(self) -> None:
+        self._library = Library()
+
+    def check(self, path: str) -> Compiled:
+        """Check a file of any kind: a job manifest with all that it refers to, a cluster file, or a model file."""
+        sink = Sink(_display(path))
+        tree = load(path, sink)
+        if tree is None:
+            return Compiled(sink)
+        kind = kind_of(tree)
+        if kind != "job":
+            validate(kind, tree, sink)
+            return Compiled(sink)
+        return self._check_job(tree, sink)
+
+    def compile(self, path: str, target: str | None = None) -> Compiled:
+        """Compile a job manifest; ``target`` overrides the manifest's own."""
+        sink = Sink(_display(path))
+        tree = load(path, sink)
+        if tree is None or not check_kind("job", tree, sink):
+            return Compiled(sink)
+        checked = self._check_job(tree, sink)
+        if checked.spec is None or sink.has_errors:
+            return checked
+        return _compile(checked.spec, target, sink)
+
+    def _check_job(self, tree: Mapping, sink: Sink) -> Compiled:
+        from jobspec import rules
+        from jobspec.spec.build import build
+        from jobspec.spec.merge import merge
+
+        if not validate("job", tree, sink):
+            return Compiled(sink)
+        cluster = self._library.resolve("cluster", tree, sink)
+        model = self._library.resolve("model", tree, sink)
+        if cluster is None or sink.has_errors:
+            return Compiled(sink)
+        spec = build(merge(tree, cluster, model))
+        rules.check(spec, sink)
+        return Compiled(sink, spec)
+
+
+def _compile(spec: Spec, wanted: str | None, sink: Sink) -> Compiled:
+    from jobspec import passes
+    from jobspec.ir.lower import lower
+    from jobspec.targets import codes, registry
+
+    plan = passes.run(lower(spec), spec)
+    name = wanted or spec.target or registry.DEFAULT
+    target = registry.find(name)
+    node = None if wanted else find(spec.tree, "/target")
+    if target is None:
+        listed = ", ".join(f"`{one}`" for one in registry.names())
+        sink.report(
+            codes.UNKNOWN_TARGET,
+            f"there is no target `{name}`",
+            at=node and node.span,
+            pointer="/target",
+            notes=(f"known: {listed}",),
+        )
+        return Compiled(sink, spec, plan)
+    if spec.framework not in target.frameworks:
+        sink.report(
+            codes.UNSUPPORTED_FRAMEWORK,
+            f"the target `{name}` cannot launch `{spec.framework}`",
+            at=node and node.span,
+            pointer="/target",
+            notes=("it launches " + ", ".join(f"`{one}`" for one in sorted(target.frameworks)),),
+        )
+        return Compiled(sink, spec, plan)
+    script = target.compile(plan)
+    size = len(script.rank_program.encode())
+    if size > LONGEST_PROGRAM:
+        sink.report(
+            codes.OVERSIZED_PROGRAM,
+            f"the program of a rank has {size:,} bytes, but at most {LONGEST_PROGRAM:,} are safe",
+            notes=("Linux takes no argument of 131,072 bytes or more (execve(2), MAX_ARG_STRLEN)",),
+            help=("shorten `overrides`, or the list of `data.paths`",),
+        )
+        return Compiled(sink, spec, plan)
+    return Compiled(sink, spec, plan, script)
+
+
+def _display(path: str) -> str:
+    return "<stdin>" if path == "-" else path

@@ -1,0 +1,127 @@
+"""Megatron Bridge: ``scripts/training/run_recipe.py`` with Hydra overrides.
+
+Source: Megatron-Bridge 067f987d, scripts/training/run_recipe.py (options) and
+src/megatron/bridge/training/config.py (fields).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from jobspec.frameworks.hydra import Value, assignment
+from jobspec.frameworks.protocol import Framework
+from jobspec.shell.commands import command
+
+if TYPE_CHECKING:
+    from jobspec.shell.commands import Command
+    from jobspec.spec.model import Spec
+
+_Setting = tuple[str, str, Callable[["Spec"], Value]]
+
+# The layout is passed on whole, defaults included: what was checked is what runs, whatever the recipe's own layout.
+_LAYOUT: tuple[_Setting, ...] = (
+    ("model.tensor_model_parallel_size", "/parallelism/tp", lambda s: s.layout.tp),
+    ("model.pipeline_model_parallel_size", "/parallelism/pp", lambda s: s.layout.pp),
+    ("model.virtual_pipeline_model_parallel_size", "/parallelism/vpp", lambda s: s.layout.vpp),
+    ("model.context_parallel_size", "/parallelism/cp", lambda s: s.layout.cp),
+    ("model.expert_model_parallel_size", "/parallelism/ep", lambda s: s.layout.ep),
+    ("model.expert_tensor_parallel_size", "/parallelism/etp", lambda s: s.layout.etp),
+    ("model.sequence_parallel", "/parallelism/sp", lambda s: s.layout.sp),
+)
+
+# The rest is left to the recipe where the manifest does not say it.
+_OPTIONAL: tuple[_Setting, ...] = (
+    ("model.pipeline_model_parallel_layout", "/parallelism/layout", lambda s: s.layout.pipeline),
+    ("train.micro_batch_size", "/training/micro_batch_size", lambda s: s.training.micro_batch_size),
+    ("train.global_batch_size", "/training/global_batch_size", lambda s: s.training.global_batch_size),
+    ("train.train_iters", "/training/train_iters", lambda s: s.training.train_iters),
+    # run_recipe.py copies dataset.seq_length to the model (recipe_runner.py, sync_model_dataset_sequence_length).
+    ("dataset.seq_length", "/training/seq_length", lambda s: s.training.seq_length),
+    ("optimizer.lr", "/training/lr", lambda s: s.training.lr),
+    ("optimizer.min_lr", "/training/min_lr", lambda s: s.training.min_lr),
+    ("scheduler.lr_warmup_iters", "/training/lr_warmup_iters", lambda s: s.training.lr_warmup_iters),
+    (
+        "scheduler.lr_decay_iters",
+        "/training/lr_decay_iters",
+        lambda s: s.training.lr_decay_iters or s.training.train_iters,
+    ),
+    ("validation.eval_iters", "/training/eval_iters", lambda s: s.training.eval_iters),
+    ("validation.eval_interval", "/training/eval_interval", lambda s: s.training.eval_interval),
+    ("rng.seed", "/training/seed", lambda s: s.training.seed),
+    ("dataset.blend", "/data/paths", lambda s: _blend(s)),
+    ("dataset.split", "/data/split", lambda s: s.data.split),
+    ("dataset.path_to_cache", "/data/cache", lambda s: s.data.cache),
+    ("dataset.num_workers", "/data/num_workers", lambda s: s.data.num_workers),
+    ("checkpoint.pretrained_checkpoint", "/checkpoint/pretrained", lambda s: s.checkpoint.pretrained),
+    ("checkpoint.save", "/checkpoint/save", lambda s: s.checkpoint.save),
+    # A recipe loads from `nemo_experiments` in the working directory; with the folder of `save` a job that starts
+    # again goes on from its own last checkpoint and from no other job's.
+    ("checkpoint.load", "/checkpoint/load", lambda s: s.checkpoint.load or s.checkpoint.save),
+    ("checkpoint.save_interval", "/checkpoint/save_interval", lambda s: s.checkpoint.save_interval),
+    ("logger.log_interval", "/logging/log_interval", lambda s: s.logging.log_interval),
+    ("logger.tensorboard_dir", "/logging/tensorboard", lambda s: s.logging.tensorboard),
+    ("logger.wandb_project", "/logging/wandb/project", lambda s: s.logging.wandb and s.logging.wandb.project),
+    ("logger.wandb_exp_name", "/logging/wandb/name", lambda s: s.logging.wandb and s.logging.wandb.name),
+    ("logger.wandb_entity", "/logging/wandb/entity", lambda s: s.logging.wandb and s.logging.wandb.entity),
+)
+
+# Other names of the same settings: Bridge overwrites the first two and moves the others to `validation`.
+_ALIASES = {
+    "model.seq_length": "/training/seq_length",
+    "dataset.sequence_length": "/training/seq_length",
+    "train.eval_iters": "/training/eval_iters",
+    "train.eval_interval": "/training/eval_interval",
+}
+
+
+def _blend(spec: Spec) -> Value:
+    """Return Megatron's blend of indexed data sets: the paths and their weights."""
+    if not spec.data.paths:
+        return None
+    return [list(spec.data.paths), list(spec.data.weights) or None]
+
+
+def _command(spec: Spec) -> Command:
+    settings = [assignment(key, value(spec)) for key, _, value in _LAYOUT]
+    for key, _, value in _OPTIONAL:
+        setting = value(spec)
+        if setting is not None:
+            settings.append(assignment(key, setting))
+    settings += [assignment(key, value) for key, value in spec.overrides.items()]
+    dataset = [("--dataset", spec.data.dataset)] if spec.data.dataset else []
+    return command(
+        ("python", "scripts/training/run_recipe.py"),
+        ("--recipe", spec.recipe),
+        ("--mode", spec.task),
+        *dataset,
+        *settings,
+    )
+
+
+def _default_etp(tp: int, ep: int) -> int:
+    """Source: src/megatron/bridge/models/transformer_config.py:80, and MCore's model_parallel_config.py for ep 1."""
+    return 1 if ep > 1 else tp
+
+
+def recipe_mode(recipe: str) -> str | None:
+    """Return the task that a recipe's name tells, as ``infer_recipe_mode`` of scripts/training/recipe_metadata.py."""
+    name = f"_{recipe.lower().strip('_')}_"
+    if "_pretrain_" in name:
+        return "pretrain"
+    if "_sft_" in name or "_finetune_" in name:
+        return "sft"
+    if "_dora_" in name:
+        return "dora"
+    if "_peft_" in name or "_lora_" in name:
+        return "lora"
+    return None
+
+
+FRAMEWORK = Framework(
+    title="Megatron Bridge",
+    tasks=frozenset({"pretrain", "sft", "lora"}),
+    owned={key: pointer for key, pointer, _ in (*_LAYOUT, *_OPTIONAL)} | _ALIASES,
+    default_etp=_default_etp,
+    command=_command,
+)

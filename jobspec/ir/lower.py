@@ -1,0 +1,77 @@
+"""Lower a job to the plan that the passes begin with: its header, its container and the bare launch."""
+
+from __future__ import annotations
+
+from jobspec.frameworks import FRAMEWORKS
+from jobspec.ir.plan import Container, JobHeader, Plan, Program, Spread, Step, StepKind
+from jobspec.spec.model import Layout, Spec
+
+
+def lower(spec: Spec) -> Plan:
+    """Return the plan of a job that the rules have accepted."""
+    resources, container = spec.resources, spec.container
+    # Rule JS311 has seen to it that these are there.
+    assert container.image is not None  # noqa: S101
+    assert spec.logs is not None  # noqa: S101
+    assert resources.partition is not None  # noqa: S101
+    framework = FRAMEWORKS[spec.framework]
+    launch = Step(
+        kind=StepKind.LAUNCH,
+        spread=Spread.PER_GPU,
+        program=Program(workdir=container.workdir, setup=(), main=framework.command(spec)),
+        kill_on_bad_exit=spec.launch.kill_on_bad_exit,
+    )
+    return Plan(
+        job=JobHeader(
+            name=spec.name,
+            nodes=resources.nodes,
+            gpus_per_node=resources.gpus_per_node,
+            time=resources.time,
+            partition=resources.partition,
+            account=resources.account,
+            exclusive=resources.exclusive,
+            memory=resources.memory,
+            logs=spec.logs,
+        ),
+        summary=_summary(spec, framework.title),
+        container=Container(
+            image=container.image,
+            mounts=container.mounts,
+            mount_home=container.mount_home,
+            writable=container.writable,
+        ),
+        required_paths=_required_paths(spec),
+        env=(),
+        secrets=spec.secrets,
+        mpi=spec.cluster.mpi,
+        world=resources.world,
+        steps=(launch,),
+    )
+
+
+def _summary(spec: Spec, framework: str) -> tuple[str, ...]:
+    resources, training = spec.resources, spec.training
+    microbatches = training.global_batch_size // (training.micro_batch_size * spec.layout.dp)
+    length = f", {training.seq_length} tokens a sample" if training.seq_length else ""
+    return (
+        f"{spec.name}: {spec.task} with {framework}, recipe {spec.recipe}",
+        *(spec.description or "").split("\n"),
+        "",
+        f"Layout: {_layout(spec.layout)}",
+        f"        on {resources.nodes} nodes of {resources.gpus_per_node} GPUs ({resources.world} ranks)",
+        f"Batch:  {training.global_batch_size} samples a step: dp {spec.layout.dp}, micro batch "
+        f"{training.micro_batch_size}, {microbatches} microbatches{length}",
+    )
+
+
+def _layout(layout: Layout) -> str:
+    sizes = {"tp": layout.tp, "pp": layout.pp, "vpp": layout.vpp, "cp": layout.cp, "ep": layout.ep, "etp": layout.etp}
+    shown = [f"{name} {size}" for name, size in sizes.items() if size is not None]
+    return ", ".join([*shown, f"dp {layout.dp}", "sequence parallel" if layout.sp else "no sequence parallelism"])
+
+
+def _required_paths(spec: Spec) -> tuple[str, ...]:
+    """Return the host paths that pyxis needs: a file of an image, and the source of each mount."""
+    image = spec.container.image or ""
+    paths = [image] if image.startswith("/") else []
+    return tuple(dict.fromkeys([*paths, *(mount.source for mount in spec.container.mounts)]))

@@ -1,0 +1,121 @@
+"""The plan of a job: target-neutral, and without shell text.
+
+A plan says which programs run where, with which environment. How Slurm is asked for it is the target's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from jobspec.shell.commands import Command
+from jobspec.shell.words import Word
+from jobspec.spec.model import Mount
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobHeader:
+    """What the scheduler is asked for; ``time`` is Slurm's text, ``memory`` that of ``--mem``.
+
+    Tasks a node are not here: that is how a target starts the ranks.
+    """
+
+    name: str
+    nodes: int
+    gpus_per_node: int
+    time: str
+    partition: str
+    account: str | None
+    exclusive: bool
+    memory: str | None
+    logs: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """The container of every step; ``writable`` is ``None`` where the site's default stands."""
+
+    image: str
+    mounts: tuple[Mount, ...]
+    mount_home: bool
+    writable: bool | None
+
+
+class Scope(StrEnum):
+    """Where a variable is set."""
+
+    BATCH = "batch"  # in the batch part, and passed into every container
+    RANK = "rank"  # only inside the container: on the host it would steer the batch shell or srun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvVar:
+    """An environment variable of every task; ``why`` is printed above the first of several with the same reason."""
+
+    name: str
+    value: str
+    why: str
+    scope: Scope = Scope.BATCH
+
+
+class Spread(StrEnum):
+    """How often a step's program runs."""
+
+    ONCE = "once"  # one task on one node
+    PER_GPU = "per-gpu"  # one rank for each GPU
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What runs inside the container: in ``workdir``, first ``setup``, then ``main`` in its place."""
+
+    workdir: str
+    setup: tuple[Command, ...]
+    main: Command
+
+
+class StepKind(StrEnum):
+    """What a step is for."""
+
+    WARMUP = "warmup"
+    LAUNCH = "launch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A program and how it is spread over the job.
+
+    Attributes:
+        log: the file that keeps the step's output, besides the job's own output; ``None`` for the latter alone.
+        report_losses: whether the job ends by printing the loss lines of ``log``.
+    """
+
+    kind: StepKind
+    spread: Spread
+    program: Program
+    log: Word | None = None
+    kill_on_bad_exit: bool = False
+    report_losses: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A job.
+
+    Attributes:
+        summary: the lines at the head of the script, for its reader.
+        required_paths: host paths without which the job cannot start.
+        secrets: names of variables whose values come from the submitting shell.
+        mpi: the value of ``srun --mpi``.
+        world: ranks of the launch.
+    """
+
+    job: JobHeader
+    summary: tuple[str, ...]
+    container: Container
+    required_paths: tuple[str, ...]
+    env: tuple[EnvVar, ...]
+    secrets: tuple[str, ...]
+    mpi: str
+    world: int
+    steps: tuple[Step, ...]

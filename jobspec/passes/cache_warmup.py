@@ -1,0 +1,34 @@
+"""Sync the Python environment in two phases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jobspec.ir.plan import Plan, Program, Spread, Step, StepKind
+from jobspec.shell.commands import Command, command
+from jobspec.spec.model import Spec
+
+_SYNC = command(("uv", "sync"))
+
+
+def warm_up_cache(plan: Plan, spec: Spec) -> Plan:
+    """Let one task fill the shared uv cache before every rank syncs its own container from it.
+
+    A step has a container of its own, so each node has to install; with a cold cache every rank would build the same
+    wheels at once. ``uv run --no-sync`` then uses the environment as it is.
+    """
+    synced = spec.launch.warmup == "once"
+    steps = tuple(
+        replace(step, program=_with_uv(step.program, synced)) if step.kind is StepKind.LAUNCH else step
+        for step in plan.steps
+    )
+    if not synced:
+        return replace(plan, steps=steps)
+    program = Program(workdir=spec.container.workdir, setup=(), main=_SYNC)
+    return replace(plan, steps=(Step(kind=StepKind.WARMUP, spread=Spread.ONCE, program=program), *steps))
+
+
+def _with_uv(program: Program, synced: bool) -> Program:
+    first, *rest = program.main.groups
+    main = Command((("uv", "run", "--no-sync", *first), *rest))
+    return replace(program, setup=(*program.setup, _SYNC) if synced else program.setup, main=main)

@@ -1,0 +1,44 @@
+"""The rules: laws between two or more values. A rule's docstring is its documentation.
+
+To add one: a function in its topic's module, its name in ``RULES``, and an invalid manifest in ``tests/invalid``.
+"""
+
+from jobspec.diagnostics.model import Sink
+from jobspec.rules import batch, environment, model, parallelism, recipe, site
+from jobspec.rules.registry import Report, Rule
+from jobspec.spec.model import Spec
+
+#: In the order of their codes, which is the order in which they run.
+RULES: tuple[Rule, ...] = (
+    parallelism.indivisible_world,
+    parallelism.indivisible_expert_world,
+    parallelism.interleaving_without_stages,
+    parallelism.indivisible_sequence,
+    batch.indivisible_batch,
+    model.uneven_pipeline,
+    model.uneven_virtual_pipeline,
+    model.unknown_pipeline_layout,
+    model.uneven_heads,
+    model.uneven_query_groups,
+    model.uneven_experts,
+    model.experts_without_sequence_parallelism,
+    recipe.recipe_for_another_task,
+    recipe.recipe_for_other_gpus,
+    recipe.override_of_a_section,
+    recipe.finetuning_without_weights,
+    recipe.paths_without_their_dataset,
+    environment.reserved_variable,
+    environment.secret_in_text,
+    environment.variable_and_secret,
+    site.missing_site_value,
+    site.unknown_partition,
+    site.time_out_of_range,
+    site.nodes_out_of_range,
+)
+
+
+def check(spec: Spec, sink: Sink) -> None:
+    """Run every rule whose finding would not be the consequence of one that is already reported."""
+    for rule in RULES:
+        if not (rule.unless and sink.reported(rule.unless)):
+            rule.check(spec, Report(rule.kind, spec, sink))

@@ -1,0 +1,270 @@
+"""The model's shape against the layout."""
+
+from __future__ import annotations
+
+from jobspec.diagnostics.model import Severity
+from jobspec.rules.registry import Report, rule
+from jobspec.spec.model import Spec
+
+# A size that does not divide the GPUs is to be changed anyway.
+_AFTER_WORLD = ("JS201",)
+
+
+def _divisors_near(number: int, size: int) -> str:
+    below = next(one for one in range(min(size, number), 0, -1) if number % one == 0)
+    above = next((one for one in range(size + 1, number + 1) if number % one == 0), None)
+    return " or ".join(str(one) for one in (below, above) if one)
+
+
+@rule("JS221", "uneven-pipeline", Severity.ERROR, unless=_AFTER_WORLD)
+def uneven_pipeline(spec: Spec, report: Report) -> None:
+    """Finds a number of layers that the pipeline stages do not divide.
+
+    Why it matters: without a layout of its own each stage holds the same number of layers. Megatron refuses others
+    when it builds the model.
+
+    Example:
+
+    ```yaml
+    model: {num_layers: 61}
+    parallelism: {pp: 8}
+    ```
+
+    Use instead:
+
+    ```yaml
+    model: {num_layers: 64}
+    parallelism: {pp: 8}
+    ```
+
+    Source: Megatron-LM, megatron/training/arguments.py:997 and megatron/core/transformer/transformer_block.py:156
+    """
+    layout, layers = spec.layout, spec.model.num_layers
+    if layers is None or layout.pipeline or spec.model.pipeline_layouts or layers % layout.pp == 0:
+        return
+    report(
+        f"{layers} layers cannot be divided over {layout.pp} pipeline stages",
+        at="/parallelism/pp",
+        label=f"must divide {layers}",
+        also={"/model/num_layers": f"{layers} layers"},
+        notes=("each stage holds num_layers / pp layers, unless `parallelism.layout` says otherwise",),
+        help=(f"use a `pp` of {_divisors_near(layers, layout.pp)}, or write a `layout`",),
+    )
+
+
+@rule("JS222", "uneven-virtual-pipeline", Severity.ERROR, unless=(*_AFTER_WORLD, "JS221", "JS203"))
+def uneven_virtual_pipeline(spec: Spec, report: Report) -> None:
+    """Finds a pipeline stage whose layers the virtual stages do not divide.
+
+    Why it matters: with vpp each stage holds vpp chunks of num_layers / pp / vpp layers. Megatron refuses others when
+    it builds the model.
+
+    Example:
+
+    ```yaml
+    model: {num_layers: 48}
+    parallelism: {pp: 8, vpp: 4}
+    ```
+
+    Use instead:
+
+    ```yaml
+    model: {num_layers: 48}
+    parallelism: {pp: 8, vpp: 3}
+    ```
+
+    Source: Megatron-LM, megatron/core/transformer/transformer_block.py:175
+    """
+    layout, layers = spec.layout, spec.model.num_layers
+    if layers is None or layout.vpp is None or layout.pipeline or spec.model.pipeline_layouts:
+        return
+    stage = layers // layout.pp
+    if stage % layout.vpp:
+        report(
+            f"the {stage} layers of a stage cannot be divided into {layout.vpp} chunks",
+            at="/parallelism/vpp",
+            label=f"must divide {stage}",
+            also={"/model/num_layers": f"{layers} layers", "/parallelism/pp": f"{stage} layers a stage"},
+            notes=("each chunk holds num_layers / pp / vpp layers",),
+            help=(f"use a `vpp` of {_divisors_near(stage, layout.vpp)}",),
+        )
+
+
+@rule("JS223", "unknown-pipeline-layout", Severity.ERROR, unless=_AFTER_WORLD)
+def unknown_pipeline_layout(spec: Spec, report: Report) -> None:
+    """Finds a pp and vpp for which the framework has no layer layout of this model.
+
+    Why it matters: the layers of some models do not divide evenly, so their recipes hold a table of layouts, and stop
+    with "Invalid PP and VP size" for a pair that is not in it.
+
+    Example:
+
+    ```yaml
+    model: {num_layers: 46, pipeline_layouts: [{pp: 8, vpp: 1}, {pp: 16, vpp: 1}]}
+    parallelism: {pp: 2}
+    ```
+
+    Use instead:
+
+    ```yaml
+    model: {num_layers: 46, pipeline_layouts: [{pp: 8, vpp: 1}, {pp: 16, vpp: 1}]}
+    parallelism: {pp: 8}
+    ```
+
+    Source: Megatron-Bridge, src/megatron/bridge/recipes/glm_vl/h100/glm_45v.py:45-70
+    """
+    layout, known = spec.layout, spec.model.pipeline_layouts
+    pair = (layout.pp, layout.vpp or 1)
+    if not known or layout.pipeline or pair in known:
+        return
+    listed = ", ".join(f"pp {pp}" + (f" with vpp {vpp}" if vpp > 1 else "") for pp, vpp in known)
+    report(
+        f"the framework knows no layer layout of this model for pp {pair[0]} and vpp {pair[1]}",
+        at="/parallelism/pp",
+        also={"/model/pipeline_layouts": "the layouts it knows"},
+        notes=(f"known: {listed}",),
+        help=("use one of them, or write a `layout`",),
+    )
+
+
+@rule("JS224", "uneven-heads", Severity.ERROR, unless=_AFTER_WORLD)
+def uneven_heads(spec: Spec, report: Report) -> None:
+    """Finds a number of attention heads that tensor parallelism does not divide.
+
+    Why it matters: each tensor-parallel rank computes whole heads.
+
+    Example:
+
+    ```yaml
+    model: {num_attention_heads: 28}
+    parallelism: {tp: 8}
+    ```
+
+    Use instead:
+
+    ```yaml
+    model: {num_attention_heads: 28}
+    parallelism: {tp: 4}
+    ```
+
+    Source: Megatron-LM, megatron/core/transformer/transformer_config.py:1447
+    """
+    heads, tp = spec.model.num_attention_heads, spec.layout.tp
+    if heads is None or heads % tp == 0:
+        return
+    report(
+        f"{heads} attention heads cannot be divided over {tp} tensor-parallel ranks",
+        at="/parallelism/tp",
+        label=f"must divide {heads}",
+        also={"/model/num_attention_heads": f"{heads} heads"},
+        notes=("each rank computes num_attention_heads / tp whole heads",),
+        help=(f"use a `tp` of {_divisors_near(heads, tp)}",),
+    )
+
+
+@rule("JS225", "uneven-query-groups", Severity.ERROR, unless=(*_AFTER_WORLD, "JS224"))
+def uneven_query_groups(spec: Spec, report: Report) -> None:
+    """Finds key-value heads that can be neither divided nor copied over the tensor-parallel ranks.
+
+    Why it matters: the ranks divide the query groups, or, where there are more ranks than groups, share them; for both
+    one number must divide the other.
+
+    Example:
+
+    ```yaml
+    model: {num_attention_heads: 48, num_query_groups: 6}
+    parallelism: {tp: 4}
+    ```
+
+    Use instead:
+
+    ```yaml
+    model: {num_attention_heads: 48, num_query_groups: 6}
+    parallelism: {tp: 2}
+    ```
+
+    Source: Megatron-LM, megatron/core/transformer/transformer_config.py:1465
+    """
+    groups, tp = spec.model.num_query_groups, spec.layout.tp
+    if groups is None or groups % tp == 0 or tp % groups == 0:
+        return
+    report(
+        f"{groups} query groups and {tp} tensor-parallel ranks do not divide each other",
+        at="/parallelism/tp",
+        label=f"must divide {groups}",
+        also={"/model/num_query_groups": f"{groups} query groups"},
+        notes=("num_query_groups must be a multiple of tp, or tp a multiple of num_query_groups",),
+        help=(f"use a `tp` of {_divisors_near(groups, tp)}",),
+    )
+
+
+@rule("JS226", "uneven-experts", Severity.ERROR)
+def uneven_experts(spec: Spec, report: Report) -> None:
+    """Finds a number of experts that expert parallelism does not divide.
+
+    Why it matters: each expert-parallel rank holds num_experts / ep whole experts. A dense model has none to spread.
+
+    Example:
+
+    ```yaml
+    model: {num_experts: 120}
+    parallelism: {pp: 1, ep: 16}
+    ```
+
+    Use instead:
+
+    ```yaml
+    model: {num_experts: 120}
+    parallelism: {pp: 1, ep: 8}
+    ```
+
+    Source: Megatron-LM, megatron/training/arguments.py:1656 and megatron/core/transformer/moe/moe_layer.py:186
+    """
+    experts, ep = spec.model.num_experts, spec.layout.ep
+    if experts is None or ep == 1 or (experts and experts % ep == 0):
+        return
+    if experts == 0:
+        message, advice = f"a dense model has no experts to spread over {ep} ranks", "remove `ep`"
+    else:
+        message = f"{experts} experts cannot be divided over {ep} expert-parallel ranks"
+        advice = f"use an `ep` of {_divisors_near(experts, ep)}"
+    report(
+        message,
+        at="/parallelism/ep",
+        label=f"must divide {experts}" if experts else "",
+        also={"/model/num_experts": f"{experts} experts" if experts else "a dense model"},
+        notes=("each rank holds num_experts / ep whole experts",),
+        help=(advice,),
+    )
+
+
+@rule("JS227", "experts-without-sequence-parallelism", Severity.ERROR)
+def experts_without_sequence_parallelism(spec: Spec, report: Report) -> None:
+    """Finds a mixture-of-experts model with tensor parallelism but without sequence parallelism.
+
+    Why it matters: in training the expert layer raises a ValueError in its first forward pass, with all nodes up and the
+    weights loaded.
+
+    Example:
+
+    ```yaml
+    model: {num_experts: 128}
+    parallelism: {tp: 2, pp: 8, sp: false}
+    ```
+
+    Use instead:
+
+    ```yaml
+    model: {num_experts: 128}
+    parallelism: {tp: 2, pp: 8, sp: true}
+    ```
+
+    Source: Megatron-LM, megatron/core/transformer/moe/moe_layer.py:637
+    """
+    if spec.model.num_experts and spec.layout.tp > 1 and not spec.layout.sp:
+        report(
+            "experts with tensor parallelism need sequence parallelism",
+            at="/parallelism/sp",
+            also={"/parallelism/tp": "tensor parallelism", "/model/num_experts": f"{spec.model.num_experts} experts"},
+            help=("use `sp: true`, or remove `sp`: it is on where `tp` is above 1",),
+        )

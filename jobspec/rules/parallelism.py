@@ -1,0 +1,196 @@
+"""The GPUs of the job against the sizes of the layout."""
+
+from __future__ import annotations
+
+from math import gcd, lcm
+
+from jobspec.diagnostics.model import Severity
+from jobspec.rules.registry import Report, rule
+from jobspec.spec.model import Layout, Spec
+
+_SIZES = ("tp", "pp", "cp", "ep", "etp")
+
+
+@rule("JS201", "indivisible-world", Severity.ERROR)
+def indivisible_world(spec: Spec, report: Report) -> None:
+    """Finds a number of GPUs that the layout of the dense layers does not divide.
+
+    Why it matters: one copy of the dense layers takes tp · pp · cp GPUs, and the job is made of whole copies. Megatron
+    stops when it sets up its process groups, after the queue and after every node has loaded the container.
+
+    Example:
+
+    ```yaml
+    resources: {nodes: 16, time: "24:00:00"}
+    parallelism: {tp: 3, pp: 8}
+    ```
+
+    Use instead:
+
+    ```yaml
+    resources: {nodes: 16, time: "24:00:00"}
+    parallelism: {tp: 4, pp: 8}
+    ```
+
+    Source: Megatron-LM, megatron/core/parallel_state.py:823; Megatron-Bridge,
+    src/megatron/bridge/training/config.py:1024
+    """
+    layout = spec.layout
+    if layout.world % layout.model_parallel == 0:
+        return
+    _report_world(spec, report, ("tp", "pp", "cp"), f"tp·pp·cp = {layout.model_parallel}")
+
+
+@rule("JS202", "indivisible-expert-world", Severity.ERROR, unless=("JS201",))
+def indivisible_expert_world(spec: Spec, report: Report) -> None:
+    """Finds a number of GPUs that the layout of the expert layers does not divide.
+
+    Why it matters: one copy of the experts takes etp · ep · pp GPUs, whatever tp and cp are. Where etp is not given it
+    is 1 in Megatron Bridge with ep above 1, and tp in Megatron-LM. The check runs late, when the process groups are
+    made: argument parsing lets it pass.
+
+    Example:
+
+    ```yaml
+    resources: {nodes: 8, time: "24:00:00"}
+    parallelism: {pp: 8, ep: 16}
+    ```
+
+    Use instead:
+
+    ```yaml
+    resources: {nodes: 16, time: "24:00:00"}
+    parallelism: {pp: 8, ep: 16}
+    ```
+
+    Source: Megatron-LM, megatron/core/parallel_state.py:882; Megatron-Bridge,
+    src/megatron/bridge/models/transformer_config.py:80
+    """
+    layout = spec.layout
+    if layout.world % layout.expert_model_parallel == 0:
+        return
+    _report_world(spec, report, ("ep", "etp", "pp"), f"etp·ep·pp = {layout.expert_model_parallel}")
+
+
+def _report_world(spec: Spec, report: Report, factors: tuple[str, ...], product: str) -> None:
+    layout, resources = spec.layout, spec.resources
+    culprit = _culprit(layout, factors)
+    report(
+        f"{layout.world} GPUs cannot be divided by {product}",
+        at=f"/parallelism/{culprit}",
+        label="does not divide evenly" if culprit in factors else "",
+        also={"/resources/nodes": f"{resources.nodes} nodes of {resources.gpus_per_node} GPUs"},
+        notes=(
+            f"this layout needs a multiple of pp·lcm(tp·cp, ep·etp) = {layout.smallest_world} GPUs "
+            f"(tp {layout.tp}, pp {layout.pp}, cp {layout.cp}, ep {layout.ep}, etp {layout.etp})",
+        ),
+        help=(*_node_help(spec), *_size_help(layout, culprit)),
+    )
+
+
+def _culprit(layout: Layout, factors: tuple[str, ...]) -> str:
+    """Return the size that shares least with the world: the one to blame, when only one can be named."""
+    sizes = {name: getattr(layout, name) for name in factors}
+    return max(sizes, key=lambda name: (sizes[name] // gcd(sizes[name], layout.world), sizes[name]))
+
+
+def _node_help(spec: Spec) -> tuple[str, ...]:
+    """Name the nearest node counts on which the layout fits, within the limits of the site."""
+    resources, smallest = spec.resources, spec.layout.smallest_world
+    step = smallest // gcd(smallest, resources.gpus_per_node)
+    partition = spec.cluster.partitions.get(resources.partition or "")
+    limits = [limit for limit in (spec.cluster.nodes, partition and partition.max_nodes) if limit]
+    below = resources.nodes // step * step
+    fits = [nodes for nodes in (below, below + step) if nodes and all(nodes <= limit for limit in limits)]
+    if not fits:
+        return ()
+    return ("use " + " or ".join(f"`nodes: {nodes}`" for nodes in fits),)
+
+
+def _size_help(layout: Layout, name: str) -> tuple[str, ...]:
+    """Name the nearest values of one size with which the layout fits on the job's GPUs."""
+    size = getattr(layout, name)
+    # etp follows tp and ep where it is not given, so only what it is now is kept.
+    sizes = {one: getattr(layout, one) for one in _SIZES}
+
+    def fits(candidate: int) -> bool:
+        trial = sizes | {name: candidate}
+        smallest: int = trial["pp"] * lcm(trial["tp"] * trial["cp"], trial["ep"] * trial["etp"])
+        return layout.world % smallest == 0
+
+    below = next((one for one in range(size - 1, 0, -1) if fits(one)), None)
+    above = next((one for one in range(size + 1, min(2 * size, layout.world) + 1) if fits(one)), None)
+    near = [one for one in (below, above) if one]
+    return ("or use " + " or ".join(f"`{name}: {one}`" for one in near),) if near else ()
+
+
+@rule("JS203", "interleaving-without-stages", Severity.ERROR)
+def interleaving_without_stages(spec: Spec, report: Report) -> None:
+    """Finds a virtual pipeline in a job without pipeline stages.
+
+    Why it matters: the interleaved schedule deals model chunks out to the stages of a pipeline. With pp 1 there is
+    nothing to interleave, and Megatron stops.
+
+    Example:
+
+    ```yaml
+    parallelism: {pp: 1, vpp: 2}
+    ```
+
+    Use instead:
+
+    ```yaml
+    parallelism: {pp: 2, vpp: 2}
+    ```
+
+    Source: Megatron-LM, megatron/core/parallel_state.py:829
+    """
+    if (spec.layout.vpp or 1) > 1 and spec.layout.pp == 1:
+        report(
+            f"`vpp` is {spec.layout.vpp}, but there is only one pipeline stage",
+            at="/parallelism/vpp",
+            also={"/parallelism/pp": "one stage"},
+            notes=("an interleaved pipeline needs pp above 1",),
+            help=("remove `vpp`, or use `pp: 2` or more",),
+        )
+
+
+@rule("JS204", "indivisible-sequence", Severity.ERROR)
+def indivisible_sequence(spec: Spec, report: Report) -> None:
+    """Finds a sequence length that context or sequence parallelism cannot split.
+
+    Why it matters: context parallelism gives each rank two chunks of the sequence, so that causal attention is
+    balanced, and sequence parallelism splits what a rank has once more by tp. Megatron asserts both.
+
+    Example:
+
+    ```yaml
+    parallelism: {cp: 16}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 8200}
+    ```
+
+    Use instead:
+
+    ```yaml
+    parallelism: {cp: 16}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 8192}
+    ```
+
+    Source: Megatron-LM, megatron/training/arguments.py:1336; Megatron-Bridge,
+    src/megatron/bridge/training/config.py:1369 and 1575
+    """
+    layout, length = spec.layout, spec.training.seq_length
+    split_by_context = 2 * layout.cp if layout.cp > 1 else 1
+    split_by_tensor = layout.cp * layout.tp if layout.sp and layout.tp > 1 else 1
+    unit = lcm(split_by_context, split_by_tensor)
+    if length is None or length % unit == 0:
+        return
+    below = length // unit * unit
+    near = [one for one in (below, below + unit) if one]
+    report(
+        f"a sequence of {length} tokens cannot be split into {unit} equal parts",
+        at="/training/seq_length",
+        also={"/parallelism/cp": "2·cp chunks", "/parallelism/tp": "tp parts each"},
+        notes=("seq_length must be a multiple of 2·cp, and of cp·tp with sequence parallelism",),
+        help=("use " + " or ".join(f"`seq_length: {one}`" for one in near),),
+    )

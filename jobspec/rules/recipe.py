@@ -1,0 +1,197 @@
+"""The recipe against the rest of the manifest."""
+
+from __future__ import annotations
+
+import re
+
+from jobspec.diagnostics.model import Severity
+from jobspec.frameworks import FRAMEWORKS
+from jobspec.frameworks.bridge import recipe_mode
+from jobspec.rules.registry import Report, rule
+from jobspec.spec.model import Spec
+
+# Megatron-Bridge, scripts/training/recipe_metadata.py:40, BENCHMARK_RECIPE_PATTERN
+_GPUS_IN_NAME = re.compile(r"_([1-9][0-9]*)gpu_")
+
+
+@rule("JS231", "recipe-for-another-task", Severity.ERROR)
+def recipe_for_another_task(spec: Spec, report: Report) -> None:
+    """Finds a recipe whose name tells another task than the manifest.
+
+    Why it matters: `run_recipe.py` refuses a mode that contradicts the recipe's name, when every rank has started.
+
+    Example:
+
+    ```yaml
+    task: pretrain
+    recipe: glm_45v_sft_config
+    ```
+
+    Use instead:
+
+    ```yaml
+    task: sft
+    recipe: glm_45v_sft_config
+    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000}
+    ```
+
+    Source: Megatron-Bridge, scripts/training/run_recipe.py, _validate_recipe_mode
+    """
+    mode = recipe_mode(spec.recipe)
+    same = {"lora": "peft", "dora": "peft"}
+    if mode is None or same.get(mode, mode) == same.get(spec.task, spec.task):
+        return
+    report(
+        f"`{spec.recipe}` is a recipe for {mode}, but the task is {spec.task}",
+        at="/recipe",
+        also={"/task": "the task"},
+        help=(f"use `task: {mode}`, or a recipe for {spec.task}",),
+    )
+
+
+@rule("JS232", "recipe-for-other-gpus", Severity.WARNING)
+def recipe_for_other_gpus(spec: Spec, report: Report) -> None:
+    """Finds a recipe whose name fixes another number of GPUs than the job has.
+
+    Why it matters: batch size and memory of the recipe were made for that number. It runs where the layout divides,
+    but it is not the run that the name promises.
+
+    Example:
+
+    ```yaml
+    resources: {nodes: 16, time: "24:00:00"}
+    recipe: glm_45v_sft_64gpu_h100_bf16_config
+    ```
+
+    Use instead:
+
+    ```yaml
+    resources: {nodes: 16, time: "24:00:00"}
+    recipe: glm_45v_sft_128gpu_h100_bf16_config
+    ```
+
+    Source: Megatron-Bridge, scripts/training/recipe_metadata.py:40
+    """
+    match = _GPUS_IN_NAME.search(spec.recipe)
+    world = spec.resources.world
+    if match and int(match.group(1)) != world:
+        gpus, each = int(match.group(1)), spec.resources.gpus_per_node
+        advice = f"use `nodes: {gpus // each}`, or a" if gpus % each == 0 else "use a"
+        report(
+            f"the recipe was made for {gpus} GPUs, but the job has {world}",
+            at="/recipe",
+            also={"/resources/nodes": f"{spec.resources.nodes} nodes of {each} GPUs"},
+            help=(f"{advice} recipe for {world} GPUs",),
+        )
+
+
+@rule("JS233", "override-of-a-section", Severity.ERROR)
+def override_of_a_section(spec: Spec, report: Report) -> None:
+    """Finds an override of a setting that belongs to a section of the manifest.
+
+    Why it matters: the checks read the sections. An override behind their back would run another layout, batch or
+    path than the one that was checked; and some of these names are ignored or overwritten by the framework.
+
+    Example:
+
+    ```yaml
+    overrides: {model.tensor_model_parallel_size: 2}
+    ```
+
+    Use instead:
+
+    ```yaml
+    parallelism: {tp: 2, pp: 8}
+    ```
+
+    Source: Megatron-Bridge, scripts/training/recipe_runner.py:350-487 (what is overwritten after the overrides)
+    """
+    owned = FRAMEWORKS[spec.framework].owned
+    for key in spec.overrides:
+        pointer = owned.get(key.lstrip("+"))
+        if pointer:
+            place = pointer[1:].replace("/", ".")
+            report(
+                f"`{key}` belongs to `{place}`",
+                at=f"/overrides/{key}",
+                also={pointer: "set here"},
+                help=(f"set `{place}` instead of the override",),
+            )
+
+
+@rule("JS234", "finetuning-without-weights", Severity.ERROR)
+def finetuning_without_weights(spec: Spec, report: Report) -> None:
+    """Finds a fine-tuning job without the weights to begin with.
+
+    Why it matters: Megatron Bridge asserts a pretrained checkpoint for LoRA, and one or a folder to load for full
+    fine-tuning. A folder to load that is still empty would begin with random weights.
+
+    Example:
+
+    ```yaml
+    task: sft
+    checkpoint: {save: /lustre/results/run}
+    ```
+
+    Use instead:
+
+    ```yaml
+    task: sft
+    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000, save: /lustre/results/run}
+    ```
+
+    Source: Megatron-Bridge, src/megatron/bridge/training/finetune.py:50 and config.py:1627
+    """
+    checkpoint = spec.checkpoint
+    if spec.task == "pretrain" or checkpoint.pretrained or (checkpoint.load and spec.task != "lora"):
+        return
+    report(
+        f"`{spec.task}` has no weights to begin with",
+        at="/checkpoint/pretrained",
+        also={"/task": "fine-tuning"},
+        help=("add `pretrained: FOLDER` to `checkpoint`, with the folder of a Megatron checkpoint",),
+    )
+
+
+@rule("JS235", "paths-without-their-dataset", Severity.ERROR)
+def paths_without_their_dataset(spec: Spec, report: Report) -> None:
+    """Finds settings of Megatron's indexed data beside another data set, or weights that do not fit the paths.
+
+    Why it matters: only the `megatron-indexed` data set has a blend of paths and weights; each path has one weight.
+
+    Example:
+
+    ```yaml
+    data: {dataset: mock, paths: [/lustre/data/a_text_document]}
+    ```
+
+    Use instead:
+
+    ```yaml
+    data: {dataset: megatron-indexed, paths: [/lustre/data/a_text_document]}
+    ```
+
+    Source: Megatron-Bridge, src/megatron/bridge/recipes/utils/dataset_utils.py, _megatron_indexed_dataset_config
+    """
+    data = spec.data
+    if data.paths and data.dataset not in (None, "megatron-indexed"):
+        report(
+            f"the data set `{data.dataset}` has no paths",
+            at="/data/paths",
+            also={"/data/dataset": "the data set"},
+            help=("use `dataset: megatron-indexed`, or remove `paths`",),
+        )
+    if data.weights and len(data.weights) != len(data.paths):
+        report(
+            f"there are {len(data.weights)} weights for {len(data.paths)} paths",
+            at="/data/weights",
+            also={"/data/paths": f"{len(data.paths)} paths"} if data.paths else {},
+            help=("write one weight for each path",),
+        )
+    if data.dataset == "megatron-indexed" and not data.paths:
+        report(
+            "the data set `megatron-indexed` has no paths",
+            at="/data/dataset",
+            notes=("without a blend Megatron Bridge trains on mock data",),
+            help=("add `paths`, or use `dataset: mock`",),
+        )

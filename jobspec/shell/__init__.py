@@ -1,0 +1,1 @@
+"""Typed shell: words, commands and directives that print themselves quoted."""

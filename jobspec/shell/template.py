@@ -1,0 +1,59 @@
+"""The Jinja environment of the targets: a template prints typed shell values and nothing else.
+
+Jinja calls ``finalize`` with every ``{{ expression }}`` and never with template text, so that is where a bare
+string, ``None``, an undefined name or the result of a string filter is refused.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Undefined
+
+from jobspec.resources import read_text
+from jobspec.shell.commands import Command, show_command, show_comment, show_export, show_guard, show_heredoc
+from jobspec.shell.sbatch import Directive, show_directive
+from jobspec.shell.words import Sh, Word, show
+
+
+def _finalize(value: object) -> str:
+    if isinstance(value, Sh):
+        return value
+    if isinstance(value, Word):
+        return show(value)
+    if isinstance(value, Command):
+        return show_command(value)
+    if isinstance(value, Directive):
+        return show_directive(value)
+    if isinstance(value, Undefined):
+        return str(value)  # StrictUndefined raises, with the name
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Sh(value)
+    raise TypeError(f"{type(value).__name__} printed without a shell type")
+
+
+@cache
+def environment() -> Environment:
+    """Return the one environment; templates are named by their path below ``targets/``."""
+    made = Environment(  # noqa: S701 - HTML escaping would spoil shell text; `finalize` is what keeps it safe
+        loader=FunctionLoader(lambda name: read_text("targets", *name.split("/"))),
+        undefined=StrictUndefined,
+        autoescape=False,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalize,
+    )
+    made.filters.update(
+        word=show,
+        comment=show_comment,
+        export=lambda variable: show_export(variable.name, variable.value),
+        guard=show_guard,
+        heredoc=lambda text, delimiter: show_heredoc(delimiter, text),
+    )
+    return made
+
+
+def render(name: str, **values: object) -> str:
+    """Render a template; the values are typed shell values, plain strings only as input of a filter above."""
+    return environment().get_template(name).render(values)

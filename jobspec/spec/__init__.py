@@ -1,0 +1,1 @@
+"""The meaning of a manifest: references resolved, defaults filled in, values typed."""

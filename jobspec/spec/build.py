@@ -1,0 +1,161 @@
+"""Build the typed job from a merged, valid tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jobspec.frameworks import FRAMEWORKS
+from jobspec.spec.model import (
+    Checkpoint,
+    Cluster,
+    Container,
+    Data,
+    Launch,
+    Layout,
+    Logging,
+    Model,
+    Mount,
+    Partition,
+    Resources,
+    Spec,
+    Training,
+    Wandb,
+)
+from jobspec.syntax.nodes import Mapping
+
+#: The environment variable that each shared cache is found by.
+CACHE_VARIABLES = {
+    "hf_home": "HF_HOME",
+    "uv_cache_dir": "UV_CACHE_DIR",
+    "nemo_home": "NEMO_HOME",
+    "triton_cache_dir": "TRITON_CACHE_DIR",
+}
+
+
+def build(tree: Mapping) -> Spec:
+    """Return the job that a merged tree describes; the tree is valid under the schemas."""
+    data = tree.data()
+    resources = _resources(data)
+    caches = data.get("caches", {})
+    return Spec(
+        name=data["name"],
+        description=data.get("description"),
+        framework=data["framework"],
+        task=data["task"],
+        recipe=data["recipe"],
+        target=data.get("target"),
+        resources=resources,
+        layout=_layout(data.get("parallelism", {}), resources.world, data["framework"]),
+        training=_fields(Training, data["training"]),
+        data=_data(data.get("data", {})),
+        checkpoint=_fields(Checkpoint, data.get("checkpoint", {})),
+        logging=_logging(data.get("logging", {}), data["name"]),
+        logs=data.get("logs"),
+        container=_container(data.get("container", {})),
+        caches={variable: caches[key] for key, variable in CACHE_VARIABLES.items() if key in caches},
+        env=data.get("env", {}),
+        secrets=tuple(data.get("secrets", ())),
+        launch=_launch(data.get("launch", {})),
+        overrides=data.get("overrides", {}),
+        cluster=_cluster(data["cluster"]),
+        model=_model(data.get("model", {})),
+        tree=tree,
+    )
+
+
+def _fields(kind: type[Any], data: dict[str, Any]) -> Any:
+    """Return a dataclass whose fields are the section's keys, ``None`` for what is left out."""
+    return kind(**{name: data.get(name) for name in kind.__dataclass_fields__})
+
+
+def _resources(data: dict[str, Any]) -> Resources:
+    own, cluster = data["resources"], data["cluster"]
+    partitions = list(cluster["partitions"])
+    return Resources(
+        nodes=own["nodes"],
+        gpus_per_node=own.get("gpus_per_node", cluster["gpus_per_node"]),
+        time=own["time"],
+        partition=own.get("partition", partitions[0] if len(partitions) == 1 else None),
+        account=own.get("account"),
+        exclusive=own.get("exclusive", True),
+        memory=own.get("memory"),
+    )
+
+
+def _layout(data: dict[str, Any], world: int, framework: str) -> Layout:
+    tp, ep = data.get("tp", 1), data.get("ep", 1)
+    return Layout(
+        world=world,
+        tp=tp,
+        pp=data.get("pp", 1),
+        vpp=data.get("vpp"),
+        cp=data.get("cp", 1),
+        ep=ep,
+        etp=data.get("etp") or FRAMEWORKS[framework].default_etp(tp, ep),
+        sp=data.get("sp", tp > 1),
+        pipeline=data.get("layout"),
+    )
+
+
+def _data(data: dict[str, Any]) -> Data:
+    return Data(
+        dataset=data.get("dataset"),
+        paths=tuple(data.get("paths", ())),
+        weights=tuple(data.get("weights", ())),
+        split=data.get("split"),
+        cache=data.get("cache"),
+        num_workers=data.get("num_workers"),
+    )
+
+
+def _logging(data: dict[str, Any], job_name: str) -> Logging:
+    wandb = data.get("wandb")
+    return Logging(
+        log_interval=data.get("log_interval"),
+        tensorboard=data.get("tensorboard"),
+        wandb=wandb
+        and Wandb(project=wandb["project"], name=wandb.get("name", job_name), entity=wandb.get("entity")),
+    )
+
+
+def _container(data: dict[str, Any]) -> Container:
+    return Container(
+        image=data.get("image"),
+        mounts=tuple(_mount(text) for text in data.get("mounts", ())),
+        workdir=data.get("workdir", "/opt/Megatron-Bridge"),
+        mount_home=data.get("mount_home", False),
+        writable=data.get("writable"),
+    )
+
+
+def _mount(text: str) -> Mount:
+    source, target, options, *_ = *text.split(":"), "", ""
+    return Mount(source=source, target=target or source, options=tuple(options.split("+")) if options else ())
+
+
+def _launch(data: dict[str, Any]) -> Launch:
+    return Launch(
+        warmup=data.get("warmup", "once"),
+        kill_on_bad_exit=data.get("kill_on_bad_exit", False),
+        losses=data.get("losses", True),
+    )
+
+
+def _cluster(data: dict[str, Any]) -> Cluster:
+    return Cluster(
+        nodes=data.get("nodes"),
+        gpus_per_node=data["gpus_per_node"],
+        architecture=data.get("gpu", {}).get("architecture"),
+        partitions={name: _fields(Partition, limits) for name, limits in data["partitions"].items()},
+        mpi=data.get("mpi", "pmix"),
+    )
+
+
+def _model(data: dict[str, Any]) -> Model:
+    return Model(
+        num_layers=data.get("num_layers"),
+        num_attention_heads=data.get("num_attention_heads"),
+        num_query_groups=data.get("num_query_groups"),
+        num_experts=data.get("num_experts"),
+        pipeline_layouts=tuple((pair["pp"], pair["vpp"]) for pair in data.get("pipeline_layouts", ())),
+    )

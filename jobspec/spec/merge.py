@@ -1,0 +1,44 @@
+"""Merge the cluster's and the model's trees into the manifest's.
+
+A cluster file has sections of the same names and shapes as a manifest's. What a manifest leaves out is taken from
+there, key by key. The merged tree keeps the nodes, and with them the places where they were written.
+"""
+
+from __future__ import annotations
+
+from jobspec.syntax.nodes import Entry, Mapping, Node, Scalar, Sequence
+
+#: The sections that a cluster file may hold for its jobs.
+SHARED_SECTIONS = ("resources", "container", "caches", "env", "launch", "logs")
+
+
+def merge(manifest: Mapping, cluster: Mapping, model: Mapping | None) -> Mapping:
+    """Return the manifest's tree with the shared sections filled up and the facts at ``cluster`` and ``model``."""
+    entries = dict(manifest.entries)
+    for name in SHARED_SECTIONS:
+        theirs, ours = cluster.entries.get(name), entries.get(name)
+        if theirs:
+            entries[name] = Entry(ours.key, _join(ours.value, theirs.value)) if ours else theirs
+    entries["cluster"] = Entry(entries["cluster"].key, cluster)
+    if model:
+        entries["model"] = Entry(entries["model"].key, model)
+    return Mapping(entries, manifest.span)
+
+
+def _join(ours: Node, theirs: Node) -> Node:
+    if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
+        entries = dict(theirs.entries)
+        for name, entry in ours.entries.items():
+            other = entries.get(name)
+            entries[name] = Entry(entry.key, _join(entry.value, other.value)) if other else entry
+        return Mapping(entries, ours.span)
+    if isinstance(ours, Sequence) and isinstance(theirs, Sequence):
+        replaced = {mount_target(item) for item in ours.items}
+        return Sequence([item for item in theirs.items if mount_target(item) not in replaced] + ours.items, ours.span)
+    return ours
+
+
+def mount_target(node: Node) -> str:
+    """Return the path in the container of a mount's node; mounts are the only lists that are joined."""
+    source, _, rest = str(node.value if isinstance(node, Scalar) else "").partition(":")
+    return rest.partition(":")[0] or source

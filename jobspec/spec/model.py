@@ -1,0 +1,220 @@
+"""What a manifest says, with the cluster's and the model's facts, as frozen types.
+
+Sizes are counts, times are Slurm's text, paths are absolute. ``None`` means "not said": nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import lcm
+from typing import Any
+
+from jobspec.syntax.nodes import Mapping as Tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """What the job asks Slurm for."""
+
+    nodes: int
+    gpus_per_node: int
+    time: str
+    partition: str | None
+    account: str | None
+    exclusive: bool
+    memory: str | None
+
+    @property
+    def world(self) -> int:
+        """GPUs of the job; each has one rank."""
+        return self.nodes * self.gpus_per_node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """How ``world`` GPUs are divided.
+
+    Dense layers: world = dp · tp · pp · cp. Expert layers: world = edp · etp · ep · pp.
+    Source: Megatron-LM, megatron/core/parallel_state.py, initialize_model_parallel.
+    """
+
+    world: int
+    tp: int
+    pp: int
+    vpp: int | None
+    cp: int
+    ep: int
+    etp: int
+    sp: bool
+    pipeline: str | None
+
+    @property
+    def model_parallel(self) -> int:
+        """GPUs that hold one copy of the dense layers."""
+        return self.tp * self.pp * self.cp
+
+    @property
+    def expert_model_parallel(self) -> int:
+        """GPUs that hold one copy of the expert layers."""
+        return self.etp * self.ep * self.pp
+
+    @property
+    def smallest_world(self) -> int:
+        """The smallest number of GPUs that the layout fits on; it fits on each multiple."""
+        return self.pp * lcm(self.tp * self.cp, self.ep * self.etp)
+
+    @property
+    def dp(self) -> int:
+        """Data-parallel copies of the dense layers."""
+        return self.world // self.model_parallel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """Batch, length and optimizer."""
+
+    micro_batch_size: int
+    global_batch_size: int
+    seq_length: int | None
+    train_iters: int | None
+    lr: float | None
+    min_lr: float | None
+    lr_warmup_iters: int | None
+    lr_decay_iters: int | None
+    eval_iters: int | None
+    eval_interval: int | None
+    seed: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Data:
+    """Where the samples come from."""
+
+    dataset: str | None
+    paths: tuple[str, ...]
+    weights: tuple[float, ...]
+    split: str | None
+    cache: str | None
+    num_workers: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """What is loaded and saved; paths as the container sees them."""
+
+    pretrained: str | None
+    save: str | None
+    load: str | None
+    save_interval: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wandb:
+    """A run on Weights & Biases."""
+
+    project: str
+    name: str
+    entity: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logging:
+    """What is logged, and where."""
+
+    log_interval: int | None
+    tensorboard: str | None
+    wandb: Wandb | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """A bind mount; ``options`` are enroot's, for instance ``ro``."""
+
+    source: str
+    target: str
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """The container of every step."""
+
+    image: str | None
+    mounts: tuple[Mount, ...]
+    workdir: str
+    mount_home: bool
+    writable: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How the ranks are started."""
+
+    warmup: str
+    kill_on_bad_exit: bool
+    losses: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """Limits of a partition."""
+
+    max_nodes: int | None
+    max_time: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """Facts of the site."""
+
+    nodes: int | None
+    gpus_per_node: int
+    architecture: str | None
+    partitions: Mapping[str, Partition]
+    mpi: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """Facts of the model."""
+
+    num_layers: int | None
+    num_attention_heads: int | None
+    num_query_groups: int | None
+    num_experts: int | None
+    pipeline_layouts: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """A job, whole.
+
+    Attributes:
+        caches: environment variable of each shared cache and its path.
+        tree: the manifest's tree with the cluster's and the model's merged in, at ``/cluster`` and ``/model``.
+            Each node keeps the place where it was written, so a message can point into any of the files.
+    """
+
+    name: str
+    description: str | None
+    framework: str
+    task: str
+    recipe: str
+    target: str | None
+    resources: Resources
+    layout: Layout
+    training: Training
+    data: Data
+    checkpoint: Checkpoint
+    logging: Logging
+    logs: str | None
+    container: Container
+    caches: Mapping[str, str]
+    env: Mapping[str, str]
+    secrets: tuple[str, ...]
+    launch: Launch
+    overrides: Mapping[str, Any]
+    cluster: Cluster
+    model: Model
+    tree: Tree

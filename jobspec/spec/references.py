@@ -1,0 +1,129 @@
+"""Find and load the cluster and model files that a manifest names."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Iterator
+
+from jobspec.diagnostics.model import Code, Diagnostic, Sink
+from jobspec.schema.suggest import closest
+from jobspec.schema.validate import validate
+from jobspec.spec import codes
+from jobspec.syntax.loader import load
+from jobspec.syntax.nodes import Mapping, Scalar
+
+_FOLDERS = {"cluster": "clusters", "model": "models"}
+_UNKNOWN = {"cluster": codes.UNKNOWN_CLUSTER, "model": codes.UNKNOWN_MODEL}
+_ROOT_MARKS = (".git", "pyproject.toml")
+_SUFFIXES = (".yaml", ".yml")
+
+
+class Library:
+    """Loads each file once, however many manifests name it."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[tuple[str, str], tuple[Mapping | None, list[Diagnostic]]] = {}
+
+    def resolve(self, kind: str, manifest: Mapping, sink: Sink) -> Mapping | None:
+        """Return the tree of the manifest's ``cluster`` or ``model``; report what is wrong with it.
+
+        ``None`` where the manifest names none, or where there is an error.
+        """
+        node = manifest.get(kind)
+        if isinstance(node, Mapping):
+            return node  # written out in the manifest, and checked with it
+        if not isinstance(node, Scalar):
+            return None
+        path = _locate(kind, node, sink)
+        if path is None:
+            return None
+        if (kind, path) not in self._loaded:
+            own = Sink(path)
+            self._loaded[kind, path] = _load(kind, path, own), own.sorted()
+        tree, found = self._loaded[kind, path]
+        sink.extend(found)
+        return tree
+
+
+def _load(kind: str, path: str, sink: Sink) -> Mapping | None:
+    tree = load(path, sink)
+    if tree is None or not check_kind(kind, tree, sink) or not validate(kind, tree, sink):
+        return None
+    return tree
+
+
+def kind_of(tree: Mapping) -> str:
+    """Return the kind of file that a tree says it is: ``cluster``, ``model``, or ``job`` where it says nothing."""
+    kind = tree.get("kind")
+    return kind.value if isinstance(kind, Scalar) and kind.value in _FOLDERS else "job"  # type: ignore[return-value]
+
+
+def check_kind(wanted: str, tree: Mapping, sink: Sink) -> bool:
+    """Return whether a tree is of the wanted kind; report where it is not."""
+    kind = kind_of(tree)
+    if kind == wanted:
+        return True
+    entry = tree.entries.get("kind")
+    names = {"job": "a job manifest", "cluster": "a cluster file", "model": "a model file"}
+    sink.report(
+        codes.WRONG_KIND,
+        f"this is {names[kind]}, but {names[wanted]} is wanted",
+        at=entry.value.span if entry else None,
+        pointer="/kind" if entry else "",
+        help=() if wanted == "job" else (f"a {wanted} file begins with `kind: {wanted}`",),
+    )
+    return False
+
+
+def _locate(kind: str, node: Scalar, sink: Sink) -> str | None:
+    name = str(node.value)
+    base = "" if sink.path == "<stdin>" else os.path.dirname(sink.path)
+    if "/" in name or name.endswith(_SUFFIXES):
+        return os.path.normpath(os.path.join(base, name))
+    folders = [os.path.normpath(os.path.join(folder, _FOLDERS[kind])) for folder in _parents(base)]
+    for folder in folders:
+        for suffix in _SUFFIXES:
+            path = os.path.join(folder, name + suffix)
+            if os.path.isfile(path):
+                return path
+    _report_unknown(_UNKNOWN[kind], kind, node, folders, sink)
+    return None
+
+
+def _parents(base: str) -> Iterator[str]:
+    """Yield the folder and its parents up to the repository's root; the folder alone where there is no repository.
+
+    They are relative where ``base`` is, so that messages name them as the user would.
+    """
+    above, folder = [base], os.path.abspath(base)
+    while not any(os.path.exists(os.path.join(folder, mark)) for mark in _ROOT_MARKS):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            yield base
+            return
+        folder = parent
+        above.append(os.path.join(base, *[os.pardir] * len(above)))
+    yield from above
+
+
+def _report_unknown(code: Code, kind: str, node: Scalar, folders: list[str], sink: Sink) -> None:
+    known = [
+        os.path.splitext(entry)[0]
+        for folder in folders
+        if os.path.isdir(folder)
+        for entry in os.listdir(folder)
+        if entry.endswith(_SUFFIXES)
+    ]
+    meant = closest(str(node.value), known)
+    listed = ", ".join(f"`{one}`" for one in sorted(known))
+    sink.report(
+        code,
+        f"no file describes the {kind} `{node.value}`",
+        at=node.span,
+        pointer=f"/{kind}",
+        notes=(
+            f"looked for `{node.value}.yaml` in " + ", ".join(f"`{folder}`" for folder in folders),
+            f"known: {listed}" if known else f"there is no {kind} file in them",
+        ),
+        help=(f"did you mean `{meant}`?",) if meant else (f"write the file, or give its path: `{kind}: PATH.yaml`",),
+    )

@@ -1,0 +1,1 @@
+"""Targets: from a plan to a script."""

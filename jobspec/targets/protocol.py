@@ -1,0 +1,35 @@
+"""What a target is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jobspec.ir.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """What a target makes of a plan: the script, and the program that its ranks run, which is part of it.
+
+    Both end in one newline and have LF as line ends.
+    """
+
+    text: str
+    rank_program: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A kind of script.
+
+    Attributes:
+        summary: what it emits, in one line.
+        frameworks: the frameworks whose plans it takes.
+        compile: makes the script; the plan is valid, and every part of it that is not ``None`` has to be expressed.
+    """
+
+    name: str
+    summary: str
+    frameworks: frozenset[str]
+    compile: Callable[[Plan], Script]
