@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from jobspec.driver import Compiled, Session
 
@@ -62,13 +61,3 @@ def compile_job(manifest_file: Any) -> Any:
         return Session().compile(manifest_file(content), **options)
 
     return compile_
-
-
-class GoldenFile(SingleFileSnapshotExtension):
-    """A snapshot in a file of its own, compared byte by byte: a CR LF or a blank at a line's end is a difference."""
-
-    _write_mode = WriteMode.BINARY
-
-    def serialize(self, data: Any, **_kwargs: Any) -> bytes:
-        """Return the bytes to keep."""
-        return data.encode() if isinstance(data, str) else bytes(data)

@@ -12,7 +12,7 @@ _AFTER_WORLD = ("JS201",)
 
 def _divisors_near(number: int, size: int) -> str:
     below = next(one for one in range(min(size, number), 0, -1) if number % one == 0)
-    above = next((one for one in range(size + 1, number + 1) if number % one == 0), None)
+    above = next((one for one in range(size + 1, min(number, 4 * size) + 1) if number % one == 0), None)
     return " or ".join(str(one) for one in (below, above) if one)
 
 
@@ -208,14 +208,14 @@ def uneven_experts(spec: Spec, report: Report) -> None:
 
     ```yaml
     model: {num_experts: 120}
-    parallelism: {pp: 1, ep: 16}
+    parallelism: {pp: 8, ep: 16}
     ```
 
     Use instead:
 
     ```yaml
     model: {num_experts: 120}
-    parallelism: {pp: 1, ep: 8}
+    parallelism: {pp: 8, ep: 8}
     ```
 
     Source: Megatron-LM, megatron/training/arguments.py:1656 and megatron/core/transformer/moe/moe_layer.py:186

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import gcd, lcm
 
 from jobspec.diagnostics.model import Severity
+from jobspec.frameworks import FRAMEWORKS
 from jobspec.rules.registry import Report, rule
 from jobspec.spec.model import Layout, Spec
-
-_SIZES = ("tp", "pp", "cp", "ep", "etp")
+from jobspec.syntax.nodes import find
 
 
 @rule("JS201", "indivisible-world", Severity.ERROR)
@@ -84,7 +85,7 @@ def _report_world(spec: Spec, report: Report, factors: tuple[str, ...], product:
             f"this layout needs a multiple of pp·lcm(tp·cp, ep·etp) = {layout.smallest_world} GPUs "
             f"(tp {layout.tp}, pp {layout.pp}, cp {layout.cp}, ep {layout.ep}, etp {layout.etp})",
         ),
-        help=(*_node_help(spec), *_size_help(layout, culprit)),
+        help=(*_node_help(spec), *_size_help(spec, culprit)),
     )
 
 
@@ -107,16 +108,17 @@ def _node_help(spec: Spec) -> tuple[str, ...]:
     return ("use " + " or ".join(f"`nodes: {nodes}`" for nodes in fits),)
 
 
-def _size_help(layout: Layout, name: str) -> tuple[str, ...]:
+def _size_help(spec: Spec, name: str) -> tuple[str, ...]:
     """Name the nearest values of one size with which the layout fits on the job's GPUs."""
+    layout = spec.layout
     size = getattr(layout, name)
-    # etp follows tp and ep where it is not given, so only what it is now is kept.
-    sizes = {one: getattr(layout, one) for one in _SIZES}
+    etp_follows = name != "etp" and find(spec.tree, "/parallelism/etp") is None
 
     def fits(candidate: int) -> bool:
-        trial = sizes | {name: candidate}
-        smallest: int = trial["pp"] * lcm(trial["tp"] * trial["cp"], trial["ep"] * trial["etp"])
-        return layout.world % smallest == 0
+        trial = replace(layout, **{name: candidate})
+        if etp_follows:
+            trial = replace(trial, etp=FRAMEWORKS[spec.framework].default_etp(trial.tp, trial.ep))
+        return layout.world % trial.smallest_world == 0
 
     below = next((one for one in range(size - 1, 0, -1) if fits(one)), None)
     above = next((one for one in range(size + 1, min(2 * size, layout.world) + 1) if fits(one)), None)
@@ -135,12 +137,14 @@ def interleaving_without_stages(spec: Spec, report: Report) -> None:
 
     ```yaml
     parallelism: {pp: 1, vpp: 2}
+    training: {micro_batch_size: 1, global_batch_size: 128}
     ```
 
     Use instead:
 
     ```yaml
     parallelism: {pp: 2, vpp: 2}
+    training: {micro_batch_size: 1, global_batch_size: 128}
     ```
 
     Source: Megatron-LM, megatron/core/parallel_state.py:829

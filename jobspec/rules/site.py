@@ -29,15 +29,14 @@ def missing_site_value(spec: Spec, report: Report) -> None:
     Example:
 
     ```yaml
-    cluster: {gpus_per_node: 8, partitions: {batch: {}}}
+    cluster: {gpus_per_node: 8, partitions: {batch: {}}, logs: /lustre/logs}
     ```
 
     Use instead:
 
     ```yaml
-    cluster: {gpus_per_node: 8, partitions: {batch: {}}}
+    cluster: {gpus_per_node: 8, partitions: {batch: {}}, logs: /lustre/logs}
     container: {image: /lustre/images/nemo.sqsh}
-    logs: /lustre/logs
     ```
 
     Source: schemas/v1/cluster.schema.json
@@ -101,12 +100,14 @@ def time_out_of_range(spec: Spec, report: Report) -> None:
 
     ```yaml
     resources: {nodes: 2, time: "8:00:00", partition: interactive}
+    parallelism: {pp: 2, ep: 8}
     ```
 
     Use instead:
 
     ```yaml
     resources: {nodes: 2, time: "4:00:00", partition: interactive}
+    parallelism: {pp: 2, ep: 8}
     ```
 
     Source: sbatch(1), --time; slurm.conf(5), MaxTime and EnforcePartLimits

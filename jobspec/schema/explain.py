@@ -229,7 +229,7 @@ def _length(unit: str, word: str) -> Callable[[_Finding], None]:
         units = unit if size == 1 else unit + "s"
         finding.report(
             codes.WRONG_LENGTH,
-            f"`{finding.name}` has {size:,} {units}, but {word} {finding.wanted:,} are allowed",
+            f"`{finding.name}` has {size:,} {units}, but must have {word} {finding.wanted:,}",
         )
 
     return report

@@ -1,0 +1,27 @@
+set -euo pipefail
+
+# Slurm's numbers under the names that torch.distributed reads.
+export RANK="$SLURM_PROCID"
+export WORLD_SIZE="$SLURM_NTASKS"
+export LOCAL_RANK="$SLURM_LOCALID"
+
+cd /opt/Megatron-Bridge
+uv sync
+exec uv run --no-sync python scripts/training/run_recipe.py \
+  --recipe gpt_oss_120b_pretrain_64gpu_h100_bf16_config \
+  --mode pretrain \
+  model.tensor_model_parallel_size=2 \
+  model.pipeline_model_parallel_size=4 \
+  model.virtual_pipeline_model_parallel_size=null \
+  model.context_parallel_size=1 \
+  model.expert_model_parallel_size=16 \
+  model.expert_tensor_parallel_size=1 \
+  model.sequence_parallel=true \
+  train.micro_batch_size=1 \
+  train.global_batch_size=512 \
+  train.train_iters=1000 \
+  dataset.seq_length=4096 \
+  scheduler.lr_decay_iters=1000 \
+  checkpoint.save=/lustre/example/results/gpt-oss-120b \
+  checkpoint.load=/lustre/example/results/gpt-oss-120b \
+  checkpoint.save_interval=250

@@ -1,0 +1,31 @@
+set -euo pipefail
+
+# Slurm's numbers under the names that torch.distributed reads.
+export RANK="$SLURM_PROCID"
+export WORLD_SIZE="$SLURM_NTASKS"
+export LOCAL_RANK="$SLURM_LOCALID"
+
+cd /opt/Megatron-Bridge
+exec uv run --no-sync python scripts/training/run_recipe.py \
+  --recipe llama3_70b_peft_8gpu_h100_bf16_config \
+  --mode lora \
+  model.tensor_model_parallel_size=8 \
+  model.pipeline_model_parallel_size=1 \
+  model.virtual_pipeline_model_parallel_size=null \
+  model.context_parallel_size=1 \
+  model.expert_model_parallel_size=1 \
+  model.expert_tensor_parallel_size=8 \
+  model.sequence_parallel=false \
+  train.micro_batch_size=1 \
+  train.global_batch_size=8 \
+  train.train_iters=500 \
+  dataset.seq_length=4096 \
+  optimizer.lr=0.0001 \
+  scheduler.lr_decay_iters=500 \
+  checkpoint.pretrained_checkpoint=/lustre/example/models/Meta-Llama-3-70B/iter_0000000 \
+  checkpoint.save=/lustre/example/results/llama3-70b-lora \
+  checkpoint.load=/lustre/example/results/llama3-70b-lora \
+  logger.log_interval=1 \
+  peft.dim=16 \
+  peft.alpha=32 \
+  peft.target_modules='[linear_qkv,linear_proj]'

@@ -1,0 +1,198 @@
+"""Every golden script, executed: what reaches the leaf processes is what the manifest says.
+
+The scripts run under bash with stand-ins for srun, scontrol and uv on PATH, which record what they were given. Their
+absolute paths are moved below the test's folder; nothing else of them is changed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.golden_files import GOLDEN, ROOT
+from tests.test_golden import MANIFESTS, TARGET
+
+FAKES = ROOT / "tests" / "fakes" / "bin"
+SECRETS = {"HF_TOKEN": "hf secret 'value'", "WANDB_API_KEY": "key$(id)"}
+
+
+class Run:
+    """One execution of a script against the stand-ins."""
+
+    def __init__(self, text: str, folder: Path, **environment: str) -> None:
+        self.folder = folder
+        self.record = folder / "record"
+        self.record.mkdir()
+        self.text = re.sub(r"(?<![\w/.-])/(lustre|scratch|opt)(?=[/:,\s'\"]|$)", lambda m: f"{folder}/{m.group(1)}", text)
+        for path in re.findall(rf"(?:^require |^cd |--output=){re.escape(str(folder))}(\S+)", self.text, re.MULTILINE):
+            where = folder / path.strip("/")
+            (where.parent if "%" in path else where).mkdir(parents=True, exist_ok=True)
+        script = folder / "job.sh"
+        script.write_text(self.text, encoding="utf-8")
+        nodes = int(self.directive("nodes"))
+        self.environment = {
+            "PATH": f"{FAKES}:/usr/local/bin:/usr/bin:/bin",
+            "FAKE_RECORD": str(self.record),
+            "FAKE_RANKS": "0,1,last",
+            "SLURM_JOB_ID": "20042",
+            "SLURM_JOB_NAME": self.directive("job-name"),
+            "SLURM_JOB_NUM_NODES": str(nodes),
+            "SLURM_JOB_NODELIST": ",".join(f"node{number:03}" for number in range(1, nodes + 1)),
+            "SLURM_NTASKS_PER_NODE": self.directive("ntasks-per-node"),
+            "SLURMD_NODENAME": "node001",
+            **SECRETS,
+            **environment,
+        }
+        self.done = subprocess.run(
+            ["bash", str(script)], env=self.environment, cwd=folder, capture_output=True, text=True, check=False
+        )
+
+    def directive(self, option: str) -> str:
+        """Return the value of a #SBATCH line."""
+        found = re.search(rf"^#SBATCH --{option}=(.*)$", self.text, re.MULTILINE)
+        assert found, option
+        return found.group(1)
+
+    def steps(self) -> list[dict[str, Any]]:
+        """Return what each srun was given, in order."""
+        files = sorted(self.record.glob("step*.json"), key=lambda path: int(path.stem[4:]))
+        return [json.loads(path.read_text()) for path in files]
+
+    def calls(self, what: str) -> dict[tuple[int, int], dict[str, Any]]:
+        """Return the calls of `uv sync` or `uv run`, by step and rank."""
+        found = {}
+        for path in self.record.glob(f"uv-{what}-*.json"):
+            _, _, step, rank = path.stem.split("-")
+            found[int(step), int(rank)] = json.loads(path.read_text())
+        return found
+
+
+def golden(name: str) -> str:
+    """Return a golden script."""
+    return (GOLDEN / name / f"{TARGET}.sh").read_text(encoding="utf-8")
+
+
+@pytest.fixture(params=MANIFESTS)
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
+    """Each golden script, executed."""
+    return Run(golden(request.param), tmp_path)
+
+
+def test_scripts_run(run: Run) -> None:
+    """A golden script runs without an error, and says where the ranks meet."""
+    assert run.done.stderr == ""
+    assert run.done.returncode == 0
+    assert f"meeting at node001:{15000 + 20042 % 17000}" in run.done.stdout
+
+
+def test_warmup_runs_once(run: Run) -> None:
+    """The warm-up is one task that syncs; a launch without warm-up never does."""
+    *warmup, launch = run.steps()
+    synced = run.calls("sync")
+
+    assert [step["tasks"] for step in warmup] == ([1] if "warmup_program" in run.text else [])
+    assert {step for step, _ in synced} == (set(range(len(warmup) + 1)) if warmup else set())
+    assert launch["tasks"] == int(run.directive("nodes")) * int(run.directive("ntasks-per-node"))
+
+
+def test_ranks_see_their_place(run: Run) -> None:
+    """Each rank has Slurm's numbers under torch's names, the first node's name, and the image's checkout as folder."""
+    per_node = int(run.directive("ntasks-per-node"))
+    world = int(run.directive("nodes")) * per_node
+    ranks = run.calls("run")
+
+    assert {rank for _, rank in ranks} == {0, 1, world - 1}
+    for (_, rank), call in ranks.items():
+        environment = call["env"]
+        assert environment["RANK"] == str(rank)
+        assert environment["WORLD_SIZE"] == str(world)
+        assert environment["LOCAL_RANK"] == str(rank % per_node)
+        assert environment["MASTER_ADDR"] == "node001"
+        assert call["cwd"] == f"{run.folder}/opt/Megatron-Bridge"
+
+
+def test_environment_passes_into_the_container(run: Run) -> None:
+    """Each variable that the script exports is named in --container-env of each step, and no secret has a value."""
+    exported = set(re.findall(r"^export ([A-Za-z_]\w*)=", run.text, re.MULTILINE)) - {"RANK", "WORLD_SIZE", "LOCAL_RANK"}
+    for step in run.steps():
+        (passed,) = (option for option in step["options"] if option.startswith("--container-env="))
+        names = set(passed.partition("=")[2].split(","))
+        assert exported <= names
+        assert names - exported <= set(SECRETS)
+        assert "--export=ALL" in step["options"]
+    for secret, value in SECRETS.items():
+        assert value not in run.text
+        assert not any(value in word for call in run.calls("run").values() for word in call["argv"])
+        assert all(call["env"][secret] == value for call in run.calls("run").values())
+
+
+def test_log_holds_what_the_ranks_print(run: Run) -> None:
+    """The launch's log has the lines of all ranks, and the report repeats the losses."""
+    (log,) = (run.folder / run.directive("output").removeprefix(f"{run.folder}/")).parent.glob("*_20042.log")
+    losses = re.findall(r"rank \d+ .*lm loss: .*", log.read_text())
+
+    assert len(losses) == len(run.calls("run"))
+    assert run.done.stdout.count("lm loss") == 2 * len(losses)
+
+
+def test_command_line_is_the_manifests(tmp_path: Path) -> None:
+    """The program gets the recipe and the overrides of glm45v-sft.yaml, each as one word."""
+    (call,) = (call for (_, rank), call in Run(golden("glm45v-sft"), tmp_path).calls("run").items() if rank == 127)
+    words = call["argv"]
+
+    assert words[:4] == ["run", "--no-sync", "python", "scripts/training/run_recipe.py"]
+    assert words[4:10] == ["--recipe", "glm_45v_sft_config", "--mode", "sft", "--dataset", "cord-v2"]
+    assert "model.expert_model_parallel_size=16" in words
+    assert "optimizer.lr=5e-06" in words
+    assert f"checkpoint.pretrained_checkpoint={tmp_path}/lustre/example/models/GLM-4.5V/iter_0000000" in words
+
+
+def test_job_ends_with_the_launchs_exit_code(tmp_path: Path) -> None:
+    """A failing rank's code is the script's, through tee and the report."""
+    run = Run(golden("glm45v-sft"), tmp_path, FAKE_EXIT_127="3")
+
+    assert run.done.returncode == 3
+    assert "the last losses" in run.done.stdout
+
+
+def test_log_that_cannot_be_written_is_no_failure_of_the_launch(tmp_path: Path) -> None:
+    """Where tee cannot write its file, the launch still runs, and its code is the script's."""
+    text = golden("glm45v-sft").replace('launch_log="/lustre', 'launch_log="/nowhere/lustre')
+    run = Run(text, tmp_path, FAKE_EXIT_1="7")
+
+    assert run.done.returncode == 7
+    assert len(run.calls("run")) == 3
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_missing_secret_ends_the_job_first(secret: str, tmp_path: Path) -> None:
+    """Without a secret nothing is started, and the message names it."""
+    run = Run(golden("glm45v-sft"), tmp_path, **{secret: ""})
+
+    assert run.done.returncode != 0
+    assert f"{secret}: set it in the shell that runs sbatch" in run.done.stderr
+    assert run.steps() == []
+
+
+def test_missing_image_ends_the_job_first(tmp_path: Path) -> None:
+    """Without the image nothing is started, and the message names it and the node."""
+    text = golden("glm45v-sft").replace("require /lustre/example/images/", "require /nowhere/")
+    run = Run(text, tmp_path)
+
+    assert run.done.returncode == 1
+    assert "glm45v-sft: /nowhere/nemo-bridge.sqsh does not exist on node001" in run.done.stderr
+    assert run.steps() == []
+
+
+def test_failed_warmup_ends_the_job(tmp_path: Path) -> None:
+    """Where the warm-up fails the ranks are not started, and its code is the script's."""
+    text = golden("glm45v-sft").replace("exec uv sync", "exit 9")
+    run = Run(text, tmp_path)
+
+    assert run.done.returncode == 9
+    assert len(run.steps()) == 1

@@ -1,0 +1,59 @@
+"""What is compiled from the manifests of the repository is what was last reviewed."""
+
+from __future__ import annotations
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from jobspec.driver import Session
+from jobspec.ir.dump import dump
+from tests.golden_files import GOLDEN, ROOT, GoldenScript
+
+MANIFESTS = sorted(path.stem for path in (ROOT / "manifests").glob("*.yaml"))
+TARGET = "srun-native"
+FILES = [f"{name}/{file}" for name in MANIFESTS for file in (f"{TARGET}.sh", "rank.sh", "plan.json")]
+
+
+def compiled(path: str) -> str:
+    """Return what a golden file should hold."""
+    manifest, _, file = path.partition("/")
+    result = Session().compile(str(ROOT / "manifests" / f"{manifest}.yaml"), TARGET)
+    assert result.sink.sorted() == []
+    assert result.script is not None
+    return {"rank.sh": result.script.rank_program, "plan.json": dump(result.plan)}.get(file, result.script.text)
+
+
+@pytest.mark.parametrize("path", FILES, ids=FILES)
+def test_golden(path: str, snapshot: SnapshotAssertion) -> None:
+    """A manifest of the repository compiles without a word, to the bytes of its golden file."""
+    assert compiled(path) == snapshot(extension_class=GoldenScript)
+
+
+def test_no_golden_file_is_left_over() -> None:
+    """Each golden file belongs to a manifest of the repository."""
+    kept = {str(path.relative_to(GOLDEN)) for path in GOLDEN.glob("*/*") if path.parent.name != "diagnostics"}
+
+    assert kept == set(FILES)
+
+
+@pytest.mark.parametrize("change", [lambda text: text.replace("\n", "\r\n"), lambda text: text.replace("\n", " \n", 1)])
+def test_golden_files_are_bytes(change: object, tmp_path: object) -> None:
+    """A CR LF or a blank at a line's end is a difference to the golden file."""
+    path = FILES[0]
+    kept = (GOLDEN / path).read_bytes()
+
+    assert GoldenScript().serialize(compiled(path)) == kept
+    assert GoldenScript().serialize(change(compiled(path))) != kept  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.endswith(".sh")])
+def test_scripts_hold_nothing_of_this_machine(path: str) -> None:
+    """No golden script names a path, a user or a host of the machine that compiled it, or a value of a secret."""
+    text = (GOLDEN / path).read_text(encoding="utf-8")
+
+    assert str(ROOT) not in text
+    assert "/home/" not in text
+    assert "/root" not in text
+    assert "\r" not in text
+    assert text.endswith("\n")
+    assert not text.endswith("\n\n")
