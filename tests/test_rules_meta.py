@@ -74,7 +74,8 @@ def test_rules_name_known_codes(rule: Any) -> None:
         assert CODES[code].severity is Severity.ERROR
 
 
-@pytest.mark.parametrize("code", SHOWN)
+# No manifest of the repository can show these: files that cannot be read, another package's target, 100 KiB of text.
+@pytest.mark.parametrize("code", sorted(CODES.keys() - {"JS001", "JS002", "JS003", "JS402", "JS501"}))
 def test_an_invalid_manifest_is_there(code: str) -> None:
     """Each code that a manifest can get has an invalid manifest with the expected output."""
     assert (INVALID / f"{code}.yaml").is_file()
