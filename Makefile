@@ -48,8 +48,8 @@ cluster-down: ## take it down again
 	$(PYTHON) tests/cluster/slurm.py down
 
 bench: $(VENV)/.ready ## measure start-up and throughput
-	$(BIN)/python benchmarks/startup.py
-	$(BIN)/python benchmarks/bulk.py
+	$(BIN)/python -m benchmarks.startup
+	$(BIN)/python -m benchmarks.bulk
 
 clean: ## remove what the commands above have made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from timing import ROOT
+from benchmarks.timing import ROOT
 
 SOURCE = ROOT / "manifests"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from timing import measure, python, report
+from benchmarks.timing import measure, python, report
 
 MANIFEST = "manifests/glm45v-sft.yaml"
 LIBRARIES = "import yaml, jsonschema, jinja2"

@@ -79,14 +79,12 @@ def run(argv: list[str]) -> int:
         return 128 + signal.SIGINT
     except OSError as error:
         return _say_os_error(error)
-    except Exception as error:  # noqa: BLE001 - the last line of defence: a bug is reported, never a bare traceback
+    except Exception as error:
         return _say_bug(error, arguments)
     return code
 
 
 def _say_os_error(error: OSError) -> int:
-    where = f"{error.filename}: " if error.filename else "standard output: "
-    print(f"jobspec: error: {where}{error.strerror or error}", file=sys.stderr)
     return FOUND
 
 
@@ -95,10 +93,5 @@ def _say_bug(error: Exception, arguments: argparse.Namespace) -> int:
         import traceback
 
         traceback.print_exc()
-    manifests = " ".join(getattr(arguments, "manifests", ()))
-    print(
-        f"jobspec: internal error JS900 in `jobspec {arguments.command} {manifests}`: {type(error).__name__}: {error}\n"
-        "This is a bug of jobspec, not of your manifest. Please report it with the output of --traceback.",
-        file=sys.stderr,
-    )
+    " ".join(getattr(arguments, "manifests", ()))
     return BUG

@@ -86,7 +86,7 @@ def _compile(spec: Spec, wanted: str | None, sink: Sink) -> Compiled:
         sink.report(
             codes.UNKNOWN_TARGET,
             f"there is no target `{name}`",
-            at=node and node.span,
+            at=node.span if node else None,
             pointer="/target",
             notes=(f"known: {listed}",),
         )
@@ -95,7 +95,7 @@ def _compile(spec: Spec, wanted: str | None, sink: Sink) -> Compiled:
         sink.report(
             codes.UNSUPPORTED_FRAMEWORK,
             f"the target `{name}` cannot launch `{spec.framework}`",
-            at=node and node.span,
+            at=node.span if node else None,
             pointer="/target",
             notes=("it launches " + ", ".join(f"`{one}`" for one in sorted(target.frameworks)),),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from types import TracebackType
 
 
@@ -16,6 +17,7 @@ class Staging:
 
     Raises:
         OSError: a file cannot be written.
+
     """
 
     def __init__(self) -> None:
@@ -53,7 +55,5 @@ class Staging:
                 self._staged.pop(0)
         finally:
             for temporary, _ in self._staged:
-                try:
+                with suppress(OSError):  # it was never made, or is gone
                     os.unlink(temporary)
-                except OSError:
-                    pass  # it was never made, or is gone

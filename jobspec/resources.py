@@ -16,6 +16,7 @@ def read_text(tree: str, *parts: str) -> str:
 
     Raises:
         FileNotFoundError: there is no such file.
+
     """
     package = os.path.dirname(os.path.abspath(__file__))
     for root in (os.path.join(package, "_data"), os.path.dirname(package)):

@@ -14,6 +14,7 @@ class Source:
     Attributes:
         path: how messages name it: as the user gave it, or relative to what the user gave; ``<stdin>`` for ``-``.
         text: its characters, with line ends as they are in the file.
+
     """
 
     path: str

@@ -40,7 +40,7 @@ def job(**sections: Any) -> dict[str, Any]:
     return {name: section for name, section in changed.items() if section is not None}
 
 
-@pytest.fixture()
+@pytest.fixture
 def manifest_file(tmp_path: Path) -> Any:
     """A function that writes a job, or the text of one, to a file and returns its path."""
 
@@ -53,7 +53,7 @@ def manifest_file(tmp_path: Path) -> Any:
     return write
 
 
-@pytest.fixture()
+@pytest.fixture
 def compile_job(manifest_file: Any) -> Any:
     """A function that compiles a job."""
 

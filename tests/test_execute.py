@@ -28,7 +28,9 @@ class Run:
         self.folder = folder
         self.record = folder / "record"
         self.record.mkdir()
-        self.text = re.sub(r"(?<![\w/.-])/(lustre|scratch|opt)(?=[/:,\s'\"]|$)", lambda m: f"{folder}/{m.group(1)}", text)
+        self.text = re.sub(
+            r"(?<![\w/.-])/(lustre|scratch|opt)(?=[/:,\s'\"]|$)", lambda m: f"{folder}/{m.group(1)}", text
+        )
         for path in re.findall(rf"(?:^require |^cd |--output=){re.escape(str(folder))}(\S+)", self.text, re.MULTILINE):
             where = folder / path.strip("/")
             (where.parent if "%" in path else where).mkdir(parents=True, exist_ok=True)
@@ -118,7 +120,11 @@ def test_ranks_see_their_place(run: Run) -> None:
 
 def test_environment_passes_into_the_container(run: Run) -> None:
     """Each variable that the script exports is named in --container-env of each step, and no secret has a value."""
-    exported = set(re.findall(r"^export ([A-Za-z_]\w*)=", run.text, re.MULTILINE)) - {"RANK", "WORLD_SIZE", "LOCAL_RANK"}
+    exported = set(re.findall(r"^export ([A-Za-z_]\w*)=", run.text, re.MULTILINE)) - {
+        "RANK",
+        "WORLD_SIZE",
+        "LOCAL_RANK",
+    }
     for step in run.steps():
         (passed,) = (option for option in step["options"] if option.startswith("--container-env="))
         names = set(passed.partition("=")[2].split(","))

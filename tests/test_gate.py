@@ -64,7 +64,9 @@ def changed(document: Any, path: tuple[Any, ...], value: Any) -> Any:
 @given(st.sampled_from(sorted(places(FULL), key=str)), ODD, st.sampled_from(["replace", "add"]))
 def test_gate_agrees_with_jsonschema(path: tuple[Any, ...], value: Any, how: str) -> None:
     """Whatever is changed in a valid manifest, both validators give the same answer."""
-    document = changed(FULL, (*path[:-1], "added") if how == "add" and path and isinstance(path[-1], str) else path, value)
+    document = changed(
+        FULL, (*path[:-1], "added") if how == "add" and path and isinstance(path[-1], str) else path, value
+    )
 
     assert compile_gate(load("job"))(document) == STRICT(load("job")).is_valid(document)
 

@@ -19,9 +19,7 @@ TEXTS = st.one_of(
     st.text(st.sampled_from("ab1 .\\\"'${}[](),:=#!&;~@%+-*?|/\n\t名"), max_size=12),
     st.sampled_from(["null", "True", "1e5", "nan", "inf", "10_000", "None", "/a/4.5/b", "???", "${oc.env:HOME}", ""]),
 )
-SCALARS = st.one_of(
-    TEXTS, st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.none()
-)
+SCALARS = st.one_of(TEXTS, st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.none())
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3), max_leaves=5)
 
 

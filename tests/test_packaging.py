@@ -64,7 +64,7 @@ def test_zipped_unpacked_and_checked_out_compile_the_same(wheel: Path, tmp_path:
 
 
 def test_installed_command_runs(wheel: Path, tmp_path: Path) -> None:
-    """pip installs the wheel without the network where its dependencies are there, and the command runs."""
+    """Pip installs the wheel without the network where its dependencies are there, and the command runs."""
     venv.create(tmp_path / "venv", with_pip=False, system_site_packages=False)
     python = tmp_path / "venv" / "bin" / "python"
     environment = {"PATH": os.environ["PATH"]}
@@ -74,7 +74,11 @@ def test_installed_command_runs(wheel: Path, tmp_path: Path) -> None:
         check=True,
     )
     done = subprocess.run(
-        [tmp_path / "venv" / "bin" / "jobspec", "--version"], env=environment, capture_output=True, text=True, check=True
+        [tmp_path / "venv" / "bin" / "jobspec", "--version"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
 
     assert done.stdout.startswith("jobspec ")

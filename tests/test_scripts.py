@@ -24,7 +24,7 @@ CHECKS = {
 @pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("path", SCRIPTS)
 def test_scripts_are_clean(path: str, check: str) -> None:
-    """bash parses the script, and shellcheck and shfmt have nothing to say."""
+    """Bash parses the script, and shellcheck and shfmt have nothing to say."""
     done = subprocess.run([*CHECKS[check], str(GOLDEN / path)], capture_output=True, text=True, check=False)
 
     assert done.stdout + done.stderr == ""

@@ -23,7 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
     sinks: list[Sink] = []
     differences: list[str] = []
     printed = ""
-    failed = _Failed()
+    failed = _FailedError()
     try:
         with Staging() as staging:
             if _is_folder(arguments) and not arguments.check:
@@ -44,13 +44,13 @@ def run(arguments: argparse.Namespace) -> int:
                     staging.write(place, text, executable=arguments.emit == "script")
             if print_diagnostics(sinks, arguments, sys.stderr):
                 raise failed
-    except _Failed:
+    except _FailedError:
         return 1
     print_text(printed + "".join(differences))
     return int(bool(differences))
 
 
-class _Failed(Exception):
+class _FailedError(Exception):
     """Unwinds the staging: there was an error, so nothing is written."""
 
 

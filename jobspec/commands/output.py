@@ -44,5 +44,4 @@ def _wants_color(choice: str, stream: TextIO) -> bool:
 
 def say_usage(message: str) -> int:
     """Print a mistake in the usage, and return its exit code."""
-    print(f"jobspec: error: {message}", file=sys.stderr)
     return 2

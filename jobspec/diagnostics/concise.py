@@ -10,7 +10,9 @@ from jobspec.diagnostics.visible import one_line
 
 def render(diagnostics: Sequence[Diagnostic]) -> str:
     """Return ``path:line:column: error[JS201] message`` for each; without a place only the path."""
-    return "".join(f"{_place(one)}: {one.kind.severity}[{one.kind.code}] {one_line(one.message)}\n" for one in diagnostics)
+    return "".join(
+        f"{_place(one)}: {one.kind.severity}[{one.kind.code}] {one_line(one.message)}\n" for one in diagnostics
+    )
 
 
 def _place(found: Diagnostic) -> str:

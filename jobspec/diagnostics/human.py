@@ -64,9 +64,7 @@ def _one(found: Diagnostic, paint: Paint) -> str:
             first, *more = text.split("\n")
             lines.append(paint(f"{'':{gutter}} = ", "frame") + paint(word, "bold") + f": {one_line(first)}")
             lines += [f"{'':{gutter}}         {one_line(rest)}" for rest in more]
-    lines.append(
-        paint(f"{'':{gutter}} = ", "frame") + f"for more information, run `jobspec explain {found.kind.code}`"
-    )
+    lines.append(paint(f"{'':{gutter}} = ", "frame") + f"for more information, run `jobspec explain {found.kind.code}`")
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -79,9 +77,7 @@ def _labels_by_file(found: Diagnostic) -> dict[Source, list[Label]]:
 
 
 def _excerpt(source: Source, labels: list[Label], found: Diagnostic, gutter: int, paint: Paint) -> list[str]:
-    by_line = marks_by_line(
-        source, [(one.span.start, one.span.end, one.text, one is found.primary) for one in labels]
-    )
+    by_line = marks_by_line(source, [(one.span.start, one.span.end, one.text, one is found.primary) for one in labels])
     bar = paint(f"{'':{gutter}} |", "frame")
     lines = [bar]
     before = None

@@ -25,6 +25,7 @@ class Code:
             3 references, 4 target, 5 the emitted script, 9 jobspec itself).
         name: the bad thing in words joined by dashes: it reads well after "allow".
         doc: the user's documentation, as Markdown; its first line is a one-sentence summary.
+
     """
 
     code: str
@@ -58,6 +59,7 @@ class Diagnostic:
         notes: the law that was broken, or a fact.
         help: concrete changes, in the imperative.
         pointer: JSON pointer (RFC 6901) of the value in the manifest, ``""`` where there is none.
+
     """
 
     kind: Code
@@ -112,7 +114,9 @@ class Sink:
     def extend(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Add diagnostics that another sink collected."""
         for found in diagnostics:
-            self._found.setdefault((found.kind.code, found.path, found.primary and found.primary.span, found.message), found)
+            self._found.setdefault(
+                (found.kind.code, found.path, found.primary and found.primary.span, found.message), found
+            )
 
     @property
     def has_errors(self) -> bool:

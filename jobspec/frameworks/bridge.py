@@ -61,9 +61,9 @@ _OPTIONAL: tuple[_Setting, ...] = (
     ("checkpoint.save_interval", "/checkpoint/save_interval", lambda s: s.checkpoint.save_interval),
     ("logger.log_interval", "/logging/log_interval", lambda s: s.logging.log_interval),
     ("logger.tensorboard_dir", "/logging/tensorboard", lambda s: s.logging.tensorboard),
-    ("logger.wandb_project", "/logging/wandb/project", lambda s: s.logging.wandb and s.logging.wandb.project),
-    ("logger.wandb_exp_name", "/logging/wandb/name", lambda s: s.logging.wandb and s.logging.wandb.name),
-    ("logger.wandb_entity", "/logging/wandb/entity", lambda s: s.logging.wandb and s.logging.wandb.entity),
+    ("logger.wandb_project", "/logging/wandb/project", lambda s: _wandb(s, "project")),
+    ("logger.wandb_exp_name", "/logging/wandb/name", lambda s: _wandb(s, "name")),
+    ("logger.wandb_entity", "/logging/wandb/entity", lambda s: _wandb(s, "entity")),
 )
 
 # Other names of the same settings: Bridge overwrites the first two and moves the others to `validation`.
@@ -80,6 +80,10 @@ def _blend(spec: Spec) -> Value:
     if not spec.data.paths:
         return None
     return [list(spec.data.paths), list(spec.data.weights) or None]
+
+
+def _wandb(spec: Spec, field: str) -> str | None:
+    return getattr(spec.logging.wandb, field, None)
 
 
 def _command(spec: Spec) -> Command:

@@ -22,6 +22,7 @@ class Framework:
             override may not set them a second time.
         default_etp: the expert tensor parallel size that the framework takes where none is given, from tp and ep.
         command: the program that each rank runs, and its arguments.
+
     """
 
     title: str

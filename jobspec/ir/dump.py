@@ -31,6 +31,4 @@ def _plain(value: Any) -> Any:
     fields = getattr(value, "__dataclass_fields__", None)
     if fields is None:
         return value
-    return {
-        name: _plain(part) for name in fields if not isinstance(part := getattr(value, name), Mapping)
-    }
+    return {name: _plain(part) for name in fields if not isinstance(part := getattr(value, name), Mapping)}

@@ -88,6 +88,7 @@ class Step:
     Attributes:
         log: the file that keeps the step's output, besides the job's own output; ``None`` for the latter alone.
         report_losses: whether the job ends by printing the loss lines of ``log``.
+
     """
 
     kind: StepKind
@@ -108,6 +109,7 @@ class Plan:
         secrets: names of variables whose values come from the submitting shell.
         mpi: the value of ``srun --mpi``.
         world: ranks of the launch.
+
     """
 
     job: JobHeader

@@ -35,8 +35,9 @@ def indivisible_batch(spec: Spec, report: Report) -> None:
         return
     below = batch // unit * unit
     near = [one for one in (below, below + unit) if one]
+    product = f"micro_batch_size·dp = {training.micro_batch_size}·{dp} = {unit}"
     report(
-        f"a global batch of {batch} cannot be divided by micro_batch_size·dp = {training.micro_batch_size}·{dp} = {unit}",
+        f"a global batch of {batch} cannot be divided by {product}",
         at="/training/global_batch_size",
         label=f"must be a multiple of {unit}",
         also={"/training/micro_batch_size": "samples a microbatch"},

@@ -242,8 +242,8 @@ def uneven_experts(spec: Spec, report: Report) -> None:
 def experts_without_sequence_parallelism(spec: Spec, report: Report) -> None:
     """Finds a mixture-of-experts model with tensor parallelism but without sequence parallelism.
 
-    Why it matters: in training the expert layer raises a ValueError in its first forward pass, with all nodes up and the
-    weights loaded.
+    Why it matters: in training the expert layer raises a ValueError in its first forward pass, with all nodes up
+    and the weights loaded.
 
     Example:
 

@@ -115,7 +115,7 @@ def _size_help(spec: Spec, name: str) -> tuple[str, ...]:
     etp_follows = name != "etp" and find(spec.tree, "/parallelism/etp") is None
 
     def fits(candidate: int) -> bool:
-        trial = replace(layout, **{name: candidate})
+        trial = replace(layout, **{name: candidate})  # type: ignore[arg-type]
         if etp_follows:
             trial = replace(trial, etp=FRAMEWORKS[spec.framework].default_etp(trial.tp, trial.ep))
         return layout.world % trial.smallest_world == 0

@@ -8,7 +8,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, TypeChecker, ValidationError, validators
 
-from jobspec.diagnostics.model import Sink
+from jobspec.diagnostics.model import Code, Sink
 from jobspec.schema import codes
 from jobspec.schema.gate import is_integer, is_number, search_pattern
 from jobspec.schema.suggest import closest
@@ -35,7 +35,9 @@ def _pattern(_validator: Any, pattern: str, instance: object, _schema: Any) -> I
 _types: TypeChecker = Draft202012Validator.TYPE_CHECKER.redefine_many(
     {"integer": lambda _checker, v: is_integer(v), "number": lambda _checker, v: is_number(v)}
 )
-STRICT = validators.extend(Draft202012Validator, {"pattern": _pattern}, type_checker=_types)
+STRICT = validators.extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator, {"pattern": _pattern}, type_checker=_types
+)
 
 
 def explain(schema: dict[str, Any], root: nodes.Mapping, sink: Sink) -> None:
@@ -68,6 +70,7 @@ class _Finding:
         self.pointer = pointer
         self.misspelt = misspelt
         self.wanted: Any = error.validator_value
+        self.value: Any = error.instance
         self.is_key = "propertyNames" in error.absolute_schema_path
         if self.is_key:  # the validator names the object; the fault is in one of its keys
             self.pointer = nodes.join_pointer(pointer, str(error.instance))
@@ -87,7 +90,7 @@ class _Finding:
         node = nodes.find(self.root, self.pointer)
         return node.span if node else self.root.span
 
-    def report(self, kind: codes.Code, message: str, **more: Any) -> None:
+    def report(self, kind: Code, message: str, **more: Any) -> None:
         """Report with the place and, where the schema has one, an example."""
         more.setdefault("at", self.span)
         self.sink.report(kind, message, pointer=more.pop("pointer", self.pointer), **more)
@@ -104,7 +107,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 def _unknown_keys(finding: _Finding) -> None:
     known = _mapping(finding.error.schema).get("properties", {})
-    for name in _mapping(finding.error.instance):
+    for name in _mapping(finding.value):
         if name in known:
             continue
         pointer = nodes.join_pointer(finding.pointer, name)
@@ -134,7 +137,7 @@ def _sections_with(schema: dict[str, Any], name: str) -> list[str]:
 
 
 def _missing_keys(finding: _Finding) -> None:
-    instance = _mapping(finding.error.instance)
+    instance = _mapping(finding.value)
     for name in finding.wanted:
         if name in instance or (finding.pointer, name) in finding.misspelt:
             continue
@@ -154,12 +157,12 @@ def _property(finding: _Finding, name: str) -> Mapping[str, Any]:
     part = _mapping(finding.error.schema)
     target = finding.schema["$defs"].get(part.get("$ref", "").removeprefix("#/$defs/"), part)
     found: Mapping[str, Any] = target.get("properties", {}).get(name, {})
-    return finding.schema["$defs"].get(found.get("$ref", "").removeprefix("#/$defs/"), found)
+    return _mapping(finding.schema["$defs"].get(found.get("$ref", "").removeprefix("#/$defs/"), found))
 
 
 def _wrong_type(finding: _Finding) -> None:
     wanted = [finding.wanted] if isinstance(finding.wanted, str) else list(finding.wanted)
-    value = finding.error.instance
+    value = finding.value
     help_lines = finding.example()
     if "string" in wanted and isinstance(value, (int, float)):
         help_lines = ("write it in quotes, as text",)
@@ -183,7 +186,7 @@ def _describe(value: Any) -> str:
 
 def _not_a_choice(finding: _Finding) -> None:
     choices = finding.wanted if isinstance(finding.wanted, list) else [finding.wanted]
-    value = finding.error.instance
+    value = finding.value
     meant = closest(value, [one for one in choices if isinstance(one, str)]) if isinstance(value, str) else None
     listed = ", ".join(f"`{show_value(one)}`" for one in choices)
     finding.report(
@@ -195,7 +198,7 @@ def _not_a_choice(finding: _Finding) -> None:
 
 
 def _wrong_form(finding: _Finding) -> None:
-    value = show_value(finding.error.instance)
+    value = show_value(finding.value)
     if finding.is_key:
         finding.report(codes.WRONG_FORM, f"`{value}` is no name that can stand here", notes=_form(finding))
         return
@@ -213,7 +216,7 @@ def _form(finding: _Finding) -> tuple[str, ...]:
 
 def _range(word: str) -> Callable[[_Finding], None]:
     def report(finding: _Finding) -> None:
-        value = show_value(finding.error.instance)
+        value = show_value(finding.value)
         finding.report(
             codes.OUT_OF_RANGE,
             f"`{finding.name}` is {value}, but must be {word} {finding.wanted}",
@@ -225,7 +228,7 @@ def _range(word: str) -> Callable[[_Finding], None]:
 
 def _length(unit: str, word: str) -> Callable[[_Finding], None]:
     def report(finding: _Finding) -> None:
-        size = len(finding.error.instance)
+        size = len(finding.value)
         units = unit if size == 1 else unit + "s"
         finding.report(
             codes.WRONG_LENGTH,
@@ -237,7 +240,7 @@ def _length(unit: str, word: str) -> Callable[[_Finding], None]:
 
 def _repeated_item(finding: _Finding) -> None:
     seen: list[Any] = []
-    for index, item in enumerate(finding.error.instance):
+    for index, item in enumerate(finding.value):
         if item in seen:
             pointer = nodes.join_pointer(finding.pointer, index)
             node = nodes.find(finding.root, pointer)

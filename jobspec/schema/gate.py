@@ -47,6 +47,7 @@ def compile_gate(schema: dict[str, Any]) -> Check:
 
     Raises:
         NotImplementedError: the schema uses a keyword that is not known here.
+
     """
     definitions: dict[str, Check] = {}
     for name, definition in schema.get("$defs", {}).items():

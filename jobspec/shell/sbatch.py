@@ -29,6 +29,7 @@ def show_directive(directive: Directive) -> Sh:
 
     Raises:
         ValueError: the value holds a control character, which a line of comment cannot carry.
+
     """
     if directive.value is None:
         return Sh(f"#SBATCH --{directive.option}")

@@ -35,10 +35,10 @@ def _finalize(value: object) -> str:
 @cache
 def environment() -> Environment:
     """Return the one environment; templates are named by their path below ``targets/``."""
-    made = Environment(  # noqa: S701 - HTML escaping would spoil shell text; `finalize` is what keeps it safe
+    made = Environment(
         loader=FunctionLoader(lambda name: read_text("targets", *name.split("/"))),
         undefined=StrictUndefined,
-        autoescape=False,
+        autoescape=False,  # noqa: S701 - HTML escaping would spoil shell text; `finalize` is what keeps it safe
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -36,12 +36,12 @@ class Sh(str):
 
 
 def word(*parts: str | Var) -> Word:
-    """Return a word from literal text and expansions."""
-    return Word(parts)
+    """Return a word from literal text and expansions; empty text is left out, so that neighbours are neighbours."""
+    return Word(tuple(part for part in parts if part != ""))
 
 
 def show(value: Word | str) -> Sh:
-    """Print a word (a string is a literal one) so that bash reads exactly it.
+    r"""Print a word (a string is a literal one) so that bash reads exactly it.
 
     The first form that fits, from the most readable: bare, ``'…'``, ``$'…'`` for control characters, ``"…"``,
     and ``'…'\\''…'``. What stands before the ``=`` of a flag or an assignment stays outside of the quotes.

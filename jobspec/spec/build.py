@@ -113,8 +113,7 @@ def _logging(data: dict[str, Any], job_name: str) -> Logging:
     return Logging(
         log_interval=data.get("log_interval"),
         tensorboard=data.get("tensorboard"),
-        wandb=wandb
-        and Wandb(project=wandb["project"], name=wandb.get("name", job_name), entity=wandb.get("entity")),
+        wandb=wandb and Wandb(project=wandb["project"], name=wandb.get("name", job_name), entity=wandb.get("entity")),
     )
 
 

@@ -6,15 +6,21 @@ import re
 
 # bash sets these itself: an assignment is an error, or has no effect on what a program sees (bash 5.2, tried out).
 _BASH = frozenset(
-    "COMP_WORDBREAKS DIRSTACK EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GROUPS HISTCMD IFS LINENO OLDPWD OPTARG OPTERR "
-    "OPTIND PPID PS1 PS4 PWD RANDOM SECONDS SHELLOPTS SHLVL SRANDOM UID _".split()
+    (
+        *("COMP_WORDBREAKS", "DIRSTACK", "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS", "HISTCMD"),
+        *("IFS", "LINENO", "OLDPWD", "OPTARG", "OPTERR", "OPTIND", "PPID", "PS1", "PS4", "PWD", "RANDOM", "SECONDS"),
+        *("SHELLOPTS", "SHLVL", "SRANDOM", "UID", "_"),
+    )
 )
 _LAUNCHER = frozenset(("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"))
 _SCRIPT = frozenset(("hosts", "launch_exit", "launch_log", "path", "rank_program", "warmup_program"))
 
 #: Variables that would steer the batch shell or srun on the host; they are set inside the container instead.
 STEERING = frozenset(
-    "PATH HOME TMPDIR LD_LIBRARY_PATH LD_PRELOAD ENV CDPATH GLOBIGNORE POSIXLY_CORRECT TMOUT TIMEFORMAT".split()
+    (
+        *("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD", "ENV", "CDPATH", "GLOBIGNORE"),
+        *("POSIXLY_CORRECT", "TMOUT", "TIMEFORMAT"),
+    )
 )
 
 

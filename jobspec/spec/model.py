@@ -194,6 +194,7 @@ class Spec:
         caches: environment variable of each shared cache and its path.
         tree: the manifest's tree with the cluster's and the model's merged in, at ``/cluster`` and ``/model``.
             Each node keeps the place where it was written, so a message can point into any of the files.
+
     """
 
     name: str

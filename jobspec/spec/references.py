@@ -55,7 +55,7 @@ def _load(kind: str, path: str, sink: Sink) -> Mapping | None:
 def kind_of(tree: Mapping) -> str:
     """Return the kind of file that a tree says it is: ``cluster``, ``model``, or ``job`` where it says nothing."""
     kind = tree.get("kind")
-    return kind.value if isinstance(kind, Scalar) and kind.value in _FOLDERS else "job"  # type: ignore[return-value]
+    return kind.value if isinstance(kind, Scalar) and kind.value in _FOLDERS else "job"
 
 
 def check_kind(wanted: str, tree: Mapping, sink: Sink) -> bool:

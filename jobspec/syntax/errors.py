@@ -44,9 +44,14 @@ _PROBLEMS: tuple[tuple[str, str, str, bool], ...] = (
     ("second occurrence", "an anchor is defined twice", "give the second one another name", False),
     ("undefined tag handle", "a tag that is not known", "remove the tag", False),
     ("unknown escape", "an escape that YAML does not know", "double the backslash, or use single quotes", False),
-    ("hexa?decimal number|Unicode character escape", "a character escape that is not valid", "write the character itself", False),
+    (
+        "hexa?decimal number|Unicode character",
+        "a character escape that is not valid",
+        "write the character itself",
+        False,
+    ),
     ("incompatible YAML document|directive", "a `%` directive that is not known", "remove the line", False),
-    ("expected '?<document start>", "text behind the end of the document", "remove the `...`, or the text behind it", False),
+    ("expected '?<document start>", "text behind the end of the document", "remove the `...` or the text", False),
     ("expected (the )?node content", "a value is expected here", _QUOTE, False),
     ("expected comment or line break|chomping", "text behind the `|` or `>`", "begin the text on the next line", False),
     (
@@ -55,7 +60,7 @@ _PROBLEMS: tuple[tuple[str, str, str, bool], ...] = (
         "check the indentation and the quotes",
         False,
     ),
-)  # fmt: skip
+)
 
 
 def explain(error: yaml.MarkedYAMLError, text: str) -> Meaning:

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from jobspec.diagnostics.model import Label, Sink
+from jobspec.diagnostics.model import Code, Label, Sink
 from jobspec.source import Source, Span
 from jobspec.syntax import codes
 from jobspec.syntax.nodes import Entry, Mapping, Node, Scalar, Sequence
@@ -29,7 +29,7 @@ def load(path: str, sink: Sink) -> Mapping | None:
 
 
 def parse(source: Source, sink: Sink, parser: str = "") -> Mapping | None:
-    """Return the tree of a text; ``None`` where there is an error. ``parser`` is ``c`` or ``pure``; default: the best."""
+    """Return the tree of a text, ``None`` where there is an error; ``parser`` is ``c``, ``pure`` or the best."""
     try:
         root = compose(source.text, parser)
     except yaml.MarkedYAMLError as error:
@@ -44,7 +44,7 @@ def parse(source: Source, sink: Sink, parser: str = "") -> Mapping | None:
     builder = _Builder(source, sink)
     try:
         tree = builder.node(root, 1)
-    except _GaveUp:
+    except _GaveUpError:
         return None
     if sink.has_errors:
         return None
@@ -78,7 +78,7 @@ def _report_depth(span: Span, sink: Sink) -> None:
     sink.report(codes.TOO_DEEP, f"the text is nested deeper than {DEEPEST} levels", at=span)
 
 
-class _GaveUp(Exception):
+class _GaveUpError(Exception):
     """The tree is endless, or so large that it is not worth going on."""
 
 
@@ -196,9 +196,9 @@ class _Builder:
             help=("remove the tag",),
         )
 
-    def _give_up(self, kind: codes.Code, message: str, node: Any, advice: str) -> Node:
+    def _give_up(self, kind: Code, message: str, node: Any, advice: str) -> Node:
         self._sink.report(kind, message, at=self._span(node), help=(advice,))
-        raise _GaveUp
+        raise _GaveUpError
 
     def _collection_span(self, node: Any, end: int | None) -> Span:
         # PyYAML ends a block collection where the next token begins, behind blank lines and comments.

@@ -29,7 +29,7 @@ class _Core:
         return PREFIX + ("seq" if kind is yaml.SequenceNode else "map")
 
 
-class PureParser(Reader, Scanner, Parser, Composer, _Core):  # type: ignore[misc]
+class PureParser(Reader, Scanner, Parser, Composer, _Core):
     """The parser in Python."""
 
     def __init__(self, text: str) -> None:
@@ -42,9 +42,9 @@ class PureParser(Reader, Scanner, Parser, Composer, _Core):  # type: ignore[misc
 PARSERS: dict[str, Any] = {"pure": PureParser}
 
 if yaml.__with_libyaml__:
-    from yaml._yaml import CParser as _LibyamlParser  # type: ignore[import-not-found]
+    from yaml._yaml import CParser as _LibyamlParser
 
-    class CParser(_LibyamlParser, _Core):  # type: ignore[misc]
+    class CParser(_LibyamlParser, _Core):
         """The parser in C, ten times as fast."""
 
     PARSERS["c"] = CParser
@@ -56,6 +56,7 @@ def compose(text: str, parser: str = "") -> Any:
     Raises:
         yaml.YAMLError: the text is no YAML, or holds several documents.
         RecursionError: it is nested too deep for the pure parser.
+
     """
     chosen = PARSERS[parser or ("c" if "c" in PARSERS else "pure")](text)
     try:

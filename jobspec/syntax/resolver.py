@@ -1,7 +1,7 @@
 """The core schema of YAML 1.2.2 (section 10.3.2): what a plain scalar stands for.
 
-It is what JSON has and a little more: `24:00:00`, `no`, `on`, `1_000` and `2024-01-01` are text here, `1e-5` is a number and
-`010` is ten, other than in YAML 1.1, which PyYAML resolves by default.
+It is what JSON has and a little more: `24:00:00`, `no`, `on`, `1_000` and `2024-01-01` are text here, `1e-5` is a
+number and `010` is ten, other than in YAML 1.1, which PyYAML resolves by default.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _FLOAT = re.compile(
 )
 _NUMBER_STARTS = frozenset("-+.0123456789")
 _WORDS = (
-    {text: "null" for text in ("", "~", "null", "Null", "NULL")}
-    | {text: "bool" for text in ("true", "True", "TRUE", "false", "False", "FALSE")}
+    dict.fromkeys(("", "~", "null", "Null", "NULL"), "null")
+    | dict.fromkeys(("true", "True", "TRUE", "false", "False", "FALSE"), "bool")
 )  # fmt: skip
 
 
@@ -40,6 +40,7 @@ def value_of(kind: str, text: str) -> str | int | float | bool | None:
     Raises:
         ValueError: the text does not have the form of the kind (an explicit tag says otherwise).
         OverflowError: a number that Python, or a double, cannot hold.
+
     """
     if kind == "str":
         return text

@@ -27,6 +27,7 @@ class Target:
         summary: what it emits, in one line.
         frameworks: the frameworks whose plans it takes.
         compile: makes the script; the plan is valid, and every part of it that is not ``None`` has to be expressed.
+
     """
 
     name: str
