@@ -42,10 +42,10 @@ docs: $(VENV)/.ready ## write the catalogue of diagnostics anew
 	$(BIN)/jobspec explain --all > docs/diagnostics.md
 
 cluster: ## bring up a Slurm of four pretended nodes, to play with
-	$(PYTHON) tests/cluster/slurm.py up
+	$(PYTHON) -m tests.cluster.slurm up
 
 cluster-down: ## take it down again
-	$(PYTHON) tests/cluster/slurm.py down
+	$(PYTHON) -m tests.cluster.slurm down
 
 bench: $(VENV)/.ready ## measure start-up and throughput
 	$(BIN)/python -m benchmarks.startup

@@ -1,0 +1,160 @@
+"""Compiled scripts on a real Slurm: two nodes of eight pretended GPUs."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cluster.jobs import Site
+from tests.conftest import job
+from tests.golden_files import ROOT
+
+HOSTILE = "a b'c\"d$HOME\\e`id`é名 #!*?~;&|<>(){}[]%x"
+
+
+def small(**sections: Any) -> dict[str, Any]:
+    """Return a valid job of two nodes."""
+    two_nodes = {"resources": {"nodes": 2, "time": "0:10:00"}, "parallelism": {"pp": 2, "ep": 8}}
+    return job(**(two_nodes | sections))
+
+
+def test_glm45v_runs_on_two_nodes(site: Site) -> None:
+    """The manifest of GLM-4.5V, scaled to two nodes: 16 ranks run, with their numbers, folder and environment."""
+    manifest = yaml.safe_load((ROOT / "manifests" / "glm45v-sft.yaml").read_text())
+    manifest |= {"resources": {"nodes": 2, "time": "1:00:00"}, "parallelism": {"pp": 8, "ep": 2}}
+    manifest["model"] = str(ROOT / "manifests" / "models" / "glm-45v.yaml")
+    result = site.submit(site.compile(manifest), HF_TOKEN="hf$secret 'x'", WANDB_API_KEY="key")
+
+    assert (result.state, result.exit_code) == ("COMPLETED", "0:0"), result.output
+    assert sorted(result.ranks) == list(range(16))
+    for rank, seen in result.ranks.items():
+        environment = seen["env"]
+        assert environment["RANK"] == environment["SLURM_PROCID"] == str(rank)
+        assert environment["WORLD_SIZE"] == "16"
+        assert environment["LOCAL_RANK"] == str(rank % 8)
+        assert environment["MASTER_ADDR"] == "node01"
+        assert environment["MASTER_PORT"] == str(15000 + result.id % 17000)
+        assert environment["NCCL_NVLS_ENABLE"] == "0"  # the image says otherwise
+        assert environment["HF_TOKEN"] == "hf$secret 'x'"
+        assert seen["cwd"] == "/opt/Megatron-Bridge"
+        assert seen["host"] == f"node{rank // 8 + 1:02}"
+        assert seen["argv"][:3] == ["scripts/training/run_recipe.py", "--recipe", "glm_45v_sft_config"]
+        assert len(environment["CUDA_VISIBLE_DEVICES"].split(",")) == 8
+
+
+def test_warmup_runs_once_before_the_ranks(site: Site) -> None:
+    """One task of the first step syncs, then each rank of the second one."""
+    result = site.submit(site.compile(small()))
+    steps = [(step, tasks) for step, _, tasks, _ in result.syncs]
+
+    assert steps == [("0", "1")] + [("1", "16")] * 16
+    assert {folder for *_, folder in result.syncs} == {"/opt/Megatron-Bridge"}
+
+
+def test_log_is_complete(site: Site) -> None:
+    """The launch's log and the job's own output hold the lines of all ranks, and the report comes at the end."""
+    result = site.submit(site.compile(small()))
+    (log,) = site.logs.glob(f"base_{result.id}.log")
+    ranks = sorted(int(rank) for rank in re.findall(r"rank (\d+) .*lm loss", log.read_text()))
+
+    assert ranks == list(range(16))
+    assert result.output.count("lm loss") == 32
+    assert f"the last losses of {log}" in result.output
+
+
+@pytest.mark.parametrize(("rank", "code"), [(0, 3), (11, 42)])
+def test_failing_rank_gives_the_jobs_exit_code(rank: int, code: int, site: Site) -> None:
+    """A failing rank's exit code becomes the job's, through srun, tee and the report."""
+    result = site.submit(site.compile(small()), **{f"TEST_EXIT_{rank}": str(code)})
+
+    assert (result.state, result.exit_code) == ("FAILED", f"{code}:0")
+    assert len(result.ranks) == 16
+
+
+def test_hostile_values_arrive(site: Site) -> None:
+    """Blanks, quotes, dollars, backslashes, newlines and Unicode arrive in environment, overrides and paths."""
+    values = {"HOSTILE": HOSTILE, "LINES2": "one\ntwo\n", "EMPTY": ""}
+    content = small(env=values, overrides={"a.b": HOSTILE, "a.c": "one\ntwo"}, checkpoint={"pretrained": f"/{HOSTILE}"})
+    result = site.submit(site.compile(content))
+
+    assert result.state == "COMPLETED", result.output
+    for seen in result.ranks.values():
+        assert {name: seen["env"][name] for name in values} == values
+        assert 'a.c="one\ntwo"' in seen["argv"]
+        (override,) = (word for word in seen["argv"] if word.startswith("a.b="))
+        assert override.replace('\\"', '"') == f'a.b="{HOSTILE}"'
+
+
+def test_hostile_folders_arrive(site: Site) -> None:
+    """Blanks, quotes and dollars in the log folder, the image's path and a mount reach sbatch, srun and pyxis."""
+    odd = site.folder / "odd 'folder' $HOME \"x\" é"
+    odd.mkdir()
+    image = odd / "image"
+    site.image.rename(image)
+    site.facts["logs"] = str(odd)
+    site.facts["container"] = {"image": str(image), "mounts": [str(site.folder), f"{odd}:/odd dir:ro"]}
+    result = site.submit(site.compile(small()))
+
+    assert result.state == "COMPLETED", result.output
+    assert (odd / f"base_{result.id}.out").read_text() == result.output
+    assert len(result.ranks) == 16
+
+
+def test_export_none_is_repaired(site: Site) -> None:
+    """Where sbatch exports nothing, what the script sets still reaches the ranks."""
+    script = site.compile(small(env={"SET_BY_THE_JOB": "yes", "TEST_RECORD": str(site.record)}))
+    conf = f"export SLURM_CONF={site.cluster.environment()['SLURM_CONF']}"  # a real node finds it in /etc/slurm
+    result = site.submit(script.replace("set -euo pipefail\n", f"set -euo pipefail\n{conf}\n", 1), "--export=NONE")
+
+    assert result.state == "COMPLETED", result.output
+    assert all(seen["env"]["SET_BY_THE_JOB"] == "yes" for seen in result.ranks.values())
+
+
+def test_missing_secret_ends_the_job(site: Site) -> None:
+    """Without a secret no step starts, and the job's output names it."""
+    result = site.submit(site.compile(small(secrets=["HF_TOKEN"])))
+
+    assert result.state == "FAILED"
+    assert "HF_TOKEN: set it in the shell that runs sbatch" in result.output
+    assert result.syncs == []
+
+
+def test_missing_image_ends_the_job(site: Site) -> None:
+    """Without the image no step starts, and the job's output names it and the node."""
+    site.facts["container"]["image"] = str(site.folder / "none.sqsh")
+    result = site.submit(site.compile(small()))
+
+    assert (result.state, result.exit_code) == ("FAILED", "1:0")
+    assert f"base: {site.folder}/none.sqsh does not exist on node01" in result.output
+
+
+def test_secrets_stay_out_of_sight(site: Site) -> None:
+    """A secret's value is in no script, argument, log or answer of Slurm."""
+    value = "hf-value-of-the-secret"
+    script = site.compile(small(secrets=["HF_TOKEN"]))
+    result = site.submit(script, HF_TOKEN=value)
+    shown = site.cluster.run("scontrol", "show", "job", "--details", str(result.id)).stdout
+
+    assert all(seen["env"]["HF_TOKEN"] == value for seen in result.ranks.values())
+    for text in (script, result.output, shown, json.dumps([seen["argv"] for seen in result.ranks.values()])):
+        assert value not in text
+
+
+def test_image_without_warmup(site: Site) -> None:
+    """With `warmup: none` nothing is synced, and the ranks run all the same."""
+    result = site.submit(site.compile(small(launch={"warmup": "none"})))
+
+    assert result.state == "COMPLETED", result.output
+    assert result.syncs == []
+    assert len(result.ranks) == 16
+
+
+def test_kill_on_bad_exit_ends_the_others(site: Site) -> None:
+    """With `kill_on_bad_exit` the job fails as soon as one rank does."""
+    result = site.submit(site.compile(small(launch={"kill_on_bad_exit": True})), TEST_EXIT_3="5")
+
+    assert result.state == "FAILED"
