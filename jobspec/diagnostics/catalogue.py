@@ -11,9 +11,11 @@ def all_codes() -> dict[str, Code]:
     from jobspec.schema import codes as schema
     from jobspec.spec import codes as references
     from jobspec.syntax import codes as syntax
+    from jobspec.syntax import file_codes as files
     from jobspec.targets import codes as targets
 
     found = [
+        *files.CODES,
         *syntax.CODES,
         *schema.CODES,
         *(rule.kind for rule in rules.RULES),

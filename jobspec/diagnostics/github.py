@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jobspec.diagnostics.model import Diagnostic
+from jobspec.diagnostics.visible import one_line
 
 
 def render(diagnostics: Sequence[Diagnostic]) -> str:
@@ -27,8 +28,9 @@ def _one(found: Diagnostic) -> str:
 
 
 def _data(text: str) -> str:
-    """Escape as @actions/core does for the message."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    """Escape as @actions/core does for the message, and what a terminal would act on."""
+    lines = text.replace("%", "%25").split("\n")
+    return "%0A".join(one_line(line) for line in lines)
 
 
 def _property(text: str) -> str:

@@ -9,7 +9,7 @@ import sys
 
 from jobspec.diagnostics.model import Sink
 from jobspec.source import Source, Span
-from jobspec.syntax import codes
+from jobspec.syntax import codes, file_codes
 
 #: The longest file that is read, in bytes: a manifest is some kilobytes.
 LONGEST_FILE = 1 << 20
@@ -53,12 +53,12 @@ def _read_bytes(path: str, sink: Sink) -> bytes | None:
                 raise IsADirectoryError
             return file.read(LONGEST_FILE + 1)
     except FileNotFoundError:
-        sink.report(codes.MISSING_FILE, "there is no such file", help=("check the path and its spelling",))
+        sink.report(file_codes.MISSING_FILE, "there is no such file", help=("check the path and its spelling",))
     except IsADirectoryError:
-        sink.report(codes.NOT_A_FILE, "this is no file that can be read", help=("name a file in it",))
+        sink.report(file_codes.NOT_A_FILE, "this is no file that can be read", help=("name a file in it",))
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        sink.report(codes.UNREADABLE_FILE, f"the file cannot be read: {reason}", help=("check its permissions",))
+        sink.report(file_codes.UNREADABLE_FILE, f"the file cannot be read: {reason}", help=("check its permissions",))
     return None
 
 
@@ -70,7 +70,7 @@ def _decode(data: bytes, sink: Sink) -> str | None:
         end = len(source.text)
         utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
         sink.report(
-            codes.INVALID_UTF8,
+            file_codes.INVALID_UTF8,
             "the file is UTF-16" if utf16 else f"byte 0x{data[error.start]:02x} is no UTF-8",
             at=Span(source, end, end),
             help=("save the file as UTF-8",),
@@ -81,7 +81,7 @@ def _decode(data: bytes, sink: Sink) -> str | None:
 def report_forbidden(character: str, span: Span, sink: Sink) -> None:
     """Report a character that cannot stand in a manifest."""
     sink.report(
-        codes.FORBIDDEN_CHARACTER,
+        file_codes.FORBIDDEN_CHARACTER,
         f"the character U+{ord(character):04X} cannot stand in a manifest",
         at=span,
         notes=("it is invisible, or changes how the text around it is shown",),

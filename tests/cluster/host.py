@@ -21,9 +21,7 @@ from tests.cluster.config import Shape
 def main() -> None:
     """Be a host."""
     folder, name = Path(sys.argv[1]), sys.argv[2]
-    shape = Shape(
-        **{key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(sys.argv[3]).items()}
-    )
+    shape = Shape(**json.loads(sys.argv[3]))
     subprocess.run(["hostname", name], check=True)
     _bind(folder / "etc" / "hosts", "/etc/hosts")
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)

@@ -1,4 +1,4 @@
-"""A container image for the test cluster: a directory with the host's /usr, and stand-ins for uv and Megatron Bridge."""
+"""A container image for the test cluster: a directory with the host's /usr and stand-ins for uv and Bridge."""
 
 from __future__ import annotations
 
