@@ -79,12 +79,14 @@ def run(argv: list[str]) -> int:
         return 128 + signal.SIGINT
     except OSError as error:
         return _say_os_error(error)
-    except Exception as error:
+    except Exception as error:  # the last line of defence: a bug is reported, never a bare traceback
         return _say_bug(error, arguments)
     return code
 
 
 def _say_os_error(error: OSError) -> int:
+    where = f"{error.filename}: " if error.filename else "standard output: "
+    sys.stderr.write(f"jobspec: error: {where}{error.strerror or error}\n")
     return FOUND
 
 
@@ -93,5 +95,9 @@ def _say_bug(error: Exception, arguments: argparse.Namespace) -> int:
         import traceback
 
         traceback.print_exc()
-    " ".join(getattr(arguments, "manifests", ()))
+    what = " ".join([arguments.command, *getattr(arguments, "manifests", ())])
+    sys.stderr.write(
+        f"jobspec: internal error JS900 in `jobspec {what}`: {type(error).__name__}: {error}\n"
+        "This is a bug of jobspec, not of your manifest. Please report it with the output of --traceback.\n"
+    )
     return BUG

@@ -44,4 +44,5 @@ def _wants_color(choice: str, stream: TextIO) -> bool:
 
 def say_usage(message: str) -> int:
     """Print a mistake in the usage, and return its exit code."""
+    sys.stderr.write(f"jobspec: error: {message}\n")
     return 2

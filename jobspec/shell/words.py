@@ -44,7 +44,7 @@ def show(value: Word | str) -> Sh:
     r"""Print a word (a string is a literal one) so that bash reads exactly it.
 
     The first form that fits, from the most readable: bare, ``'…'``, ``$'…'`` for control characters, ``"…"``,
-    and ``'…'\\''…'``. What stands before the ``=`` of a flag or an assignment stays outside of the quotes.
+    and ``'…'\''…'``. What stands before the ``=`` of a flag or an assignment stays outside of the quotes.
     """
     parts = (value,) if isinstance(value, str) else value.parts
     literal = all(isinstance(part, str) for part in parts)
