@@ -24,7 +24,7 @@ $(VENV)/.ready: $(VENV)/.installed
 compile: $(VENV)/.installed ## compile a manifest: make compile MANIFEST=manifests/glm45v-sft.yaml
 	@$(BIN)/jobspec compile $(MANIFEST)
 
-test: lint ## run everything: lint, unit tests, and the scripts on a real Slurm where its packages are installed
+test: lint $(VENV)/.ready ## run everything: lint, unit tests, and the scripts on a real Slurm where its packages are installed
 	$(BIN)/python -m pytest
 
 unit: $(VENV)/.ready ## run the tests that need no Slurm, in seconds

@@ -34,7 +34,7 @@ def compile_all(count: int) -> tuple[float, float]:
         folder = Path(name)
         paths = write_manifests(folder, count)
         process = subprocess.Popen(
-            [sys.executable, "-m", "jobspec", "compile", *paths, "-o", str(folder / "out")],
+            [sys.executable, "-m", "jobspec", "compile", *paths, "-o", f"{folder}/out/"],
             env=dict(os.environ, PYTHONPATH=str(ROOT)),
         )
         _, status, usage = os.wait4(process.pid, 0)
