@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from jobspec.frameworks import FRAMEWORKS
 from jobspec.ir.plan import Container, JobHeader, Plan, Program, Spread, Step, StepKind
-from jobspec.spec.model import Layout, Spec
+from jobspec.spec.model import Layout, Mount, Spec
+
+
+# A blend can have thousands of data sets; the first ones tell whether their folder is there.
+_LISTED = 8
 
 
 def lower(spec: Spec) -> Plan:
@@ -71,7 +75,20 @@ def _layout(layout: Layout) -> str:
 
 
 def _required_paths(spec: Spec) -> tuple[str, ...]:
-    """Return the host paths that pyxis needs: a file of an image, and the source of each mount."""
-    image = spec.container.image or ""
-    paths = [image] if image.startswith("/") else []
-    return tuple(dict.fromkeys([*paths, *(mount.source for mount in spec.container.mounts)]))
+    """Return the host paths that the launch needs: the image's file, the mounts, the weights and the data."""
+    container = spec.container
+    image = [container.image] if container.image and container.image.startswith("/") else []
+    mounts = [mount.source for mount in container.mounts]
+    read = [spec.checkpoint.pretrained] if spec.checkpoint.pretrained else []
+    read += [f"{prefix}.idx" for prefix in spec.data.paths[:_LISTED]]
+    on_host = [_host_path(path, container.mounts) for path in read]
+    return tuple(dict.fromkeys([*image, *mounts, *(path for path in on_host if path)]))
+
+
+def _host_path(path: str, mounts: tuple[Mount, ...]) -> str | None:
+    """Return where a path of the container lies on the host, ``None`` where it is the image's own."""
+    inside = [mount for mount in mounts if f"{path}/".startswith(f"{mount.target.rstrip('/')}/")]
+    if not inside:
+        return None
+    mount = max(inside, key=lambda one: len(one.target))
+    return mount.source.rstrip("/") + path[len(mount.target.rstrip("/")) :]

@@ -25,6 +25,9 @@ def warm_up_cache(plan: Plan, spec: Spec) -> Plan:
     if not synced:
         return replace(plan, steps=steps)
     program = Program(workdir=spec.container.workdir, setup=(), main=_SYNC)
+    if plan.container.writable is None:
+        # uv installs into the image's environment; Enroot mounts an image read-only where the site has not changed it.
+        plan = replace(plan, container=replace(plan.container, writable=True))
     return replace(plan, steps=(Step(kind=StepKind.WARMUP, spread=Spread.ONCE, program=program), *steps))
 
 

@@ -8,13 +8,15 @@ from jobspec.spec.model import Spec
 
 
 def set_launch_environment(plan: Plan, spec: Spec) -> Plan:
-    """Set the variables of PyTorch and NCCL that all of Megatron Bridge's launch scripts set.
+    """Set what Megatron Bridge's own launch scripts set.
 
+    Python writes to a pipe in blocks, so without UNBUFFERED a rank that is killed takes its last words with it.
     AVOID_RECORD_STREAMS keeps the allocator from holding buffers of finished collectives. NVLS (in-switch reduction)
     costs memory on each GPU and is off in 41 of Bridge's 44 scripts that name it; Blackwell's recipes turn it on
     themselves, so only what is known to be older turns it off here.
     """
-    variables = {"TORCH_NCCL_AVOID_RECORD_STREAMS": "1"}
+    plan = add(plan, {"PYTHONUNBUFFERED": "1"}, "The log holds what a rank said last, also when it is killed.")
+    plan = add(plan, {"TORCH_NCCL_AVOID_RECORD_STREAMS": "1"}, "Free the buffers of collectives as they finish.")
     if spec.cluster.architecture in ("ampere", "hopper"):
-        variables["NCCL_NVLS_ENABLE"] = "0"
-    return add(plan, variables, "Memory: free the buffers of finished collectives; no in-switch reduction.")
+        plan = add(plan, {"NCCL_NVLS_ENABLE": "0"}, "No reduction inside of NVSwitch: it takes memory of each GPU.")
+    return plan

@@ -60,6 +60,7 @@ def _directives(plan: Plan) -> list[Directive]:
         "mem": job.memory,
         "time": job.time,
         "output": f"{job.logs.rstrip('/')}/%x_%j.out",
+        "open-mode": "append",  # a job that Slurm starts again, after a node failed, keeps what it has said
     }
     directives = [Directive(option, value) for option, value in wanted.items() if value is not None]
     return [*directives, Directive("exclusive")] if job.exclusive else directives

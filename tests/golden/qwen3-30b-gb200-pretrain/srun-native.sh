@@ -21,6 +21,7 @@
 #SBATCH --mem=0
 #SBATCH --time=0:30:00
 #SBATCH --output=/scratch/logs/%x_%j.out
+#SBATCH --open-mode=append
 #SBATCH --exclusive
 
 set -euo pipefail
@@ -28,7 +29,7 @@ set -euo pipefail
 # Secrets come from the shell that runs sbatch; their values stand nowhere in this script.
 : "${HF_TOKEN:?set it in the shell that runs sbatch}"
 
-# pyxis needs these on every node; a missing one is named here, before anything starts.
+# The image, what is mounted and what is read first; a missing one is named here, before anything starts.
 require() {
   [[ -e $1 ]] || {
     echo "$SLURM_JOB_NAME: $1 does not exist on $SLURMD_NODENAME" >&2
@@ -42,7 +43,10 @@ export HF_HOME=/scratch/cache/huggingface
 export UV_CACHE_DIR=/scratch/cache/uv
 export NEMO_HOME=/scratch/cache/nemo
 
-# Memory: free the buffers of finished collectives; no in-switch reduction.
+# The log holds what a rank said last, also when it is killed.
+export PYTHONUNBUFFERED=1
+
+# Free the buffers of collectives as they finish.
 export TORCH_NCCL_AVOID_RECORD_STREAMS=1
 
 # From the cluster file and the manifest.
@@ -75,7 +79,8 @@ srun \
   --container-image='nvcr.io#nvidia/nemo:26.06' \
   --container-mounts=/scratch:/scratch \
   --no-container-mount-home \
-  --container-env=HF_TOKEN,HF_HOME,UV_CACHE_DIR,NEMO_HOME,TORCH_NCCL_AVOID_RECORD_STREAMS,NCCL_NET_GDR_LEVEL,NCCL_NET_GDR_C2C,NCCL_DEBUG,MASTER_ADDR,MASTER_PORT \
+  --container-writable \
+  --container-env=HF_TOKEN,HF_HOME,UV_CACHE_DIR,NEMO_HOME,PYTHONUNBUFFERED,TORCH_NCCL_AVOID_RECORD_STREAMS,NCCL_NET_GDR_LEVEL,NCCL_NET_GDR_C2C,NCCL_DEBUG,MASTER_ADDR,MASTER_PORT \
   bash -c "$warmup_program" warmup
 
 # What each rank runs inside the container. It is read as it stands, so a variable in it is the task's own.
@@ -115,9 +120,10 @@ srun \
   --container-image='nvcr.io#nvidia/nemo:26.06' \
   --container-mounts=/scratch:/scratch \
   --no-container-mount-home \
-  --container-env=HF_TOKEN,HF_HOME,UV_CACHE_DIR,NEMO_HOME,TORCH_NCCL_AVOID_RECORD_STREAMS,NCCL_NET_GDR_LEVEL,NCCL_NET_GDR_C2C,NCCL_DEBUG,MASTER_ADDR,MASTER_PORT \
+  --container-writable \
+  --container-env=HF_TOKEN,HF_HOME,UV_CACHE_DIR,NEMO_HOME,PYTHONUNBUFFERED,TORCH_NCCL_AVOID_RECORD_STREAMS,NCCL_NET_GDR_LEVEL,NCCL_NET_GDR_C2C,NCCL_DEBUG,MASTER_ADDR,MASTER_PORT \
   bash -c "$rank_program" rank 2>&1 |
-  tee "$launch_log" || launch_exit="${PIPESTATUS[0]}"
+  tee -a "$launch_log" || launch_exit="${PIPESTATUS[0]}"
 
 echo "$SLURM_JOB_NAME: the last losses of $launch_log"
 grep -aE 'iteration +[0-9]+/' "$launch_log" | grep -aiE 'lm loss|reduced_train_loss' | tail -n 25 || true
