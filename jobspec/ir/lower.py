@@ -6,7 +6,6 @@ from jobspec.frameworks import FRAMEWORKS
 from jobspec.ir.plan import Container, JobHeader, Plan, Program, Spread, Step, StepKind
 from jobspec.spec.model import Layout, Mount, Spec
 
-
 # A blend can have thousands of data sets; the first ones tell whether their folder is there.
 _LISTED = 8
 

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from jobspec.diagnostics.model import Severity
 from jobspec.rules.registry import Report, rule
+from jobspec.rules.suggest import sizes_help
 from jobspec.spec.model import Spec
 
 # A size that does not divide the GPUs is to be changed anyway.
 _AFTER_WORLD = ("JS201",)
-
-
-def _divisors_near(number: int, size: int) -> str:
-    below = next(one for one in range(min(size, number), 0, -1) if number % one == 0)
-    above = next((one for one in range(size + 1, min(number, 4 * size) + 1) if number % one == 0), None)
-    return " or ".join(str(one) for one in (below, above) if one)
 
 
 @rule("JS221", "uneven-pipeline", Severity.ERROR, unless=_AFTER_WORLD)
@@ -48,7 +43,10 @@ def uneven_pipeline(spec: Spec, report: Report) -> None:
         label=f"must divide {layers}",
         also={"/model/num_layers": f"{layers} layers"},
         notes=("each stage holds num_layers / pp layers, unless `parallelism.layout` says otherwise",),
-        help=(f"use a `pp` of {_divisors_near(layers, layout.pp)}, or write a `layout`",),
+        help=(
+            *report.advise(sizes_help, spec, "pp"),
+            "write a `layout`, or name the recipe's own one in the model's `pipeline_layouts`",
+        ),
     )
 
 
@@ -86,7 +84,7 @@ def uneven_virtual_pipeline(spec: Spec, report: Report) -> None:
             label=f"must divide {stage}",
             also={"/model/num_layers": f"{layers} layers", "/parallelism/pp": f"{stage} layers a stage"},
             notes=("each chunk holds num_layers / pp / vpp layers",),
-            help=(f"use a `vpp` of {_divisors_near(stage, layout.vpp)}",),
+            help=report.advise(sizes_help, spec, "vpp"),
         )
 
 
@@ -158,7 +156,7 @@ def uneven_heads(spec: Spec, report: Report) -> None:
         label=f"must divide {heads}",
         also={"/model/num_attention_heads": f"{heads} heads"},
         notes=("each rank computes num_attention_heads / tp whole heads",),
-        help=(f"use a `tp` of {_divisors_near(heads, tp)}",),
+        help=report.advise(sizes_help, spec, "tp"),
     )
 
 
@@ -194,7 +192,7 @@ def uneven_query_groups(spec: Spec, report: Report) -> None:
         label=f"must divide {groups}",
         also={"/model/num_query_groups": f"{groups} query groups"},
         notes=("num_query_groups must be a multiple of tp, or tp a multiple of num_query_groups",),
-        help=(f"use a `tp` of {_divisors_near(groups, tp)}",),
+        help=report.advise(sizes_help, spec, "tp"),
     )
 
 
@@ -223,18 +221,18 @@ def uneven_experts(spec: Spec, report: Report) -> None:
     experts, ep = spec.model.num_experts, spec.layout.ep
     if experts is None or ep == 1 or (experts and experts % ep == 0):
         return
-    if experts == 0:
-        message, advice = f"a dense model has no experts to spread over {ep} ranks", "remove `ep`"
-    else:
+    if experts:
         message = f"{experts} experts cannot be divided over {ep} expert-parallel ranks"
-        advice = f"use an `ep` of {_divisors_near(experts, ep)}"
+        advice = report.advise(sizes_help, spec, "ep")
+    else:
+        message, advice = f"a dense model has no experts to spread over {ep} ranks", ("remove `ep`",)
     report(
         message,
         at="/parallelism/ep",
         label=f"must divide {experts}" if experts else "",
         also={"/model/num_experts": f"{experts} experts" if experts else "a dense model"},
         notes=("each rank holds num_experts / ep whole experts",),
-        help=(advice,),
+        help=advice,
     )
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import gcd, lcm
 
 from jobspec.diagnostics.model import Severity
-from jobspec.frameworks import FRAMEWORKS
 from jobspec.rules.registry import Report, rule
+from jobspec.rules.suggest import nodes_help, sizes_help
 from jobspec.spec.model import Layout, Spec
-from jobspec.syntax.nodes import find
 
 
 @rule("JS201", "indivisible-world", Severity.ERROR)
@@ -85,7 +83,7 @@ def _report_world(spec: Spec, report: Report, factors: tuple[str, ...], product:
             f"this layout needs a multiple of pp·lcm(tp·cp, ep·etp) = {layout.smallest_world} GPUs "
             f"(tp {layout.tp}, pp {layout.pp}, cp {layout.cp}, ep {layout.ep}, etp {layout.etp})",
         ),
-        help=(*_node_help(spec), *_size_help(spec, culprit)),
+        help=(*report.advise(nodes_help, spec), *report.advise(sizes_help, spec, culprit)),
     )
 
 
@@ -93,37 +91,6 @@ def _culprit(layout: Layout, factors: tuple[str, ...]) -> str:
     """Return the size that shares least with the world: the one to blame, when only one can be named."""
     sizes = {name: getattr(layout, name) for name in factors}
     return max(sizes, key=lambda name: (sizes[name] // gcd(sizes[name], layout.world), sizes[name]))
-
-
-def _node_help(spec: Spec) -> tuple[str, ...]:
-    """Name the nearest node counts on which the layout fits, within the limits of the site."""
-    resources, smallest = spec.resources, spec.layout.smallest_world
-    step = smallest // gcd(smallest, resources.gpus_per_node)
-    partition = spec.cluster.partitions.get(resources.partition or "")
-    limits = [limit for limit in (spec.cluster.nodes, partition and partition.max_nodes) if limit]
-    below = resources.nodes // step * step
-    fits = [nodes for nodes in (below, below + step) if nodes and all(nodes <= limit for limit in limits)]
-    if not fits:
-        return ()
-    return ("use " + " or ".join(f"`nodes: {nodes}`" for nodes in fits),)
-
-
-def _size_help(spec: Spec, name: str) -> tuple[str, ...]:
-    """Name the nearest values of one size with which the layout fits on the job's GPUs."""
-    layout = spec.layout
-    size = getattr(layout, name)
-    etp_follows = name != "etp" and find(spec.tree, "/parallelism/etp") is None
-
-    def fits(candidate: int) -> bool:
-        trial = replace(layout, **{name: candidate})  # type: ignore[arg-type]
-        if etp_follows:
-            trial = replace(trial, etp=FRAMEWORKS[spec.framework].default_etp(trial.tp, trial.ep))
-        return layout.world % trial.smallest_world == 0
-
-    below = next((one for one in range(size - 1, 0, -1) if fits(one)), None)
-    above = next((one for one in range(size + 1, min(2 * size, layout.world) + 1) if fits(one)), None)
-    near = [one for one in (below, above) if one]
-    return ("or use " + " or ".join(f"`{name}: {one}`" for one in near),) if near else ()
 
 
 @rule("JS203", "interleaving-without-stages", Severity.ERROR)
@@ -159,7 +126,7 @@ def interleaving_without_stages(spec: Spec, report: Report) -> None:
         )
 
 
-@rule("JS204", "indivisible-sequence", Severity.ERROR)
+@rule("JS204", "indivisible-sequence", Severity.ERROR, unless=("JS201",))
 def indivisible_sequence(spec: Spec, report: Report) -> None:
     """Finds a sequence length that context or sequence parallelism cannot split.
 

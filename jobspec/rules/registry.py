@@ -37,10 +37,14 @@ def rule(code: str, name: str, severity: Severity, *, unless: tuple[str, ...] = 
 
 
 class Report:
-    """Reports one rule's findings in terms of the merged tree."""
+    """Reports one rule's findings in terms of the merged tree.
 
-    def __init__(self, kind: Code, spec: Spec, sink: Sink) -> None:
+    ``trying`` marks a job that is only tried out for a suggestion: whether it breaks a law counts, not the words.
+    """
+
+    def __init__(self, kind: Code, spec: Spec, sink: Sink, *, trying: bool = False) -> None:
         self._kind = kind
+        self._trying = trying
         self._tree = spec.tree
         self._sink = sink
 
@@ -69,6 +73,10 @@ class Report:
             help=help,
             pointer=at,
         )
+
+    def advise(self, find_help: Callable[..., tuple[str, ...]], *arguments: object) -> tuple[str, ...]:
+        """Return help that tries out other values, but nothing while such a value is tried out itself."""
+        return () if self._trying else find_help(*arguments)
 
     def _span(self, pointer: str) -> Span | None:
         node = find(self._tree, pointer)

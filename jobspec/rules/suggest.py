@@ -1,0 +1,76 @@
+"""Find values that would do: what `help` names has to compile.
+
+A value is tried out on the whole job, against all laws of layout, batch and model, and not only against the one that
+is broken. This runs only where there is an error to explain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from math import gcd
+from typing import Any
+
+from jobspec.diagnostics.model import Sink
+from jobspec.frameworks import FRAMEWORKS
+from jobspec.spec.model import Spec
+from jobspec.syntax.nodes import find
+
+_TRIES = 256  # in each direction; a size that is further off is no neighbour
+_LAWS = "JS230"  # the codes below it are laws of layout, batch and model
+
+
+def sizes_help(spec: Spec, name: str) -> tuple[str, ...]:
+    """Return help that names the nearest values of a size of the layout with which the job is sound."""
+    size = getattr(spec.layout, name) or 1
+    return _help(name, size, lambda value: _with_size(spec, name, value), 1, spec.layout.world)
+
+
+def nodes_help(spec: Spec) -> tuple[str, ...]:
+    """Return help that names the nearest numbers of nodes, within the site's limits, with which the job is sound."""
+    resources, smallest = spec.resources, spec.layout.smallest_world
+    step = smallest // gcd(smallest, resources.gpus_per_node)
+    partition = spec.cluster.partitions.get(resources.partition or "")
+    limits = [limit for limit in (spec.cluster.nodes, partition and partition.max_nodes) if limit]
+    return _help("nodes", resources.nodes, lambda value: _with_nodes(spec, value), step, min(limits, default=10**6))
+
+
+def _help(name: str, size: int, trial: Callable[[int], Spec], step: int, most: int) -> tuple[str, ...]:
+    start = size // step * step
+    below = _first(range(start if start < size else start - step, 0, -step), trial)
+    above = _first(range(start + step, most + 1, step), trial)
+    found = [f"`{name}: {value}`" for value in (below, above) if value]
+    return ("use " + " or ".join(found),) if found else ()
+
+
+def _first(values: Iterable[int], trial: Callable[[int], Spec]) -> int | None:
+    for value, _ in zip(values, range(_TRIES), strict=False):
+        if _is_sound(trial(value)):
+            return value
+    return None
+
+
+def _is_sound(spec: Spec) -> bool:
+    from jobspec.rules import RULES
+    from jobspec.rules.registry import Report
+
+    sink = Sink("")
+    for rule in RULES:
+        if rule.kind.code < _LAWS and not sink.has_errors:
+            rule.check(spec, Report(rule.kind, spec, sink, trying=True))
+    return not sink.has_errors
+
+
+def _with_size(spec: Spec, name: str, value: int) -> Spec:
+    sizes: dict[str, Any] = {name: value}
+    layout = replace(spec.layout, **sizes)
+    if name != "etp" and find(spec.tree, "/parallelism/etp") is None:
+        layout = replace(layout, etp=FRAMEWORKS[spec.framework].default_etp(layout.tp, layout.ep))
+    if find(spec.tree, "/parallelism/sp") is None:
+        layout = replace(layout, sp=layout.tp > 1)
+    return replace(spec, layout=layout)
+
+
+def _with_nodes(spec: Spec, nodes: int) -> Spec:
+    resources = replace(spec.resources, nodes=nodes)
+    return replace(spec, resources=resources, layout=replace(spec.layout, world=resources.world))
