@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 MANIFEST ?= manifests/glm45v-sft.yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help compile test unit lint golden cluster cluster-down docs bench clean
+.PHONY: help compile test unit lint golden cluster docs bench clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -41,11 +41,8 @@ golden: $(VENV)/.ready ## write the golden files anew; review the diff
 docs: $(VENV)/.ready ## write the catalogue of diagnostics anew
 	$(BIN)/jobspec explain --all > docs/diagnostics.md
 
-cluster: ## bring up a Slurm of four pretended nodes, to play with
-	$(PYTHON) -m tests.cluster.slurm up
-
-cluster-down: ## take it down again
-	$(PYTHON) -m tests.cluster.slurm down
+cluster: $(VENV)/.ready ## a Slurm of four pretended nodes to play with, in a shell; it goes when the shell ends
+	@$(BIN)/python -m tests.cluster.play
 
 bench: $(VENV)/.ready ## measure start-up and throughput
 	$(BIN)/python -m benchmarks.startup

@@ -110,7 +110,7 @@ def test_emit(emit: str) -> None:
 
     assert done.returncode == 0
     if emit == "rank":
-        assert done.stdout == (GOLDEN / "glm45v-sft" / "rank.sh").read_text()
+        assert done.stdout == (GOLDEN / "glm45v-sft" / "srun-native.rank.sh").read_text()
     else:
         assert json.loads(done.stdout)["job" if emit == "ir" else "name"]
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.golden_files import GOLDEN, ROOT
-from tests.test_golden import MANIFESTS, TARGET
+from tests.test_golden import MANIFESTS
 
 FAKES = ROOT / "tests" / "fakes" / "bin"
 SECRETS = {"HF_TOKEN": "hf secret 'value'", "WANDB_API_KEY": "key$(id)"}
@@ -76,7 +76,7 @@ class Run:
 
 def golden(name: str) -> str:
     """Return a golden script."""
-    return (GOLDEN / name / f"{TARGET}.sh").read_text(encoding="utf-8")
+    return (GOLDEN / name / "srun-native.sh").read_text(encoding="utf-8")
 
 
 @pytest.fixture(params=MANIFESTS)

@@ -7,20 +7,22 @@ from syrupy.assertion import SnapshotAssertion
 
 from jobspec.driver import Session
 from jobspec.ir.dump import dump
+from jobspec.targets.registry import BUILTIN
 from tests.golden_files import GOLDEN, ROOT, GoldenScript
 
 MANIFESTS = sorted(path.stem for path in (ROOT / "manifests").glob("*.yaml"))
-TARGET = "srun-native"
-FILES = [f"{name}/{file}" for name in MANIFESTS for file in (f"{TARGET}.sh", "rank.sh", "plan.json")]
+SCRIPTS = [f"{name}/{target}.{kind}" for name in MANIFESTS for target in BUILTIN for kind in ("sh", "rank.sh")]
+FILES = [*SCRIPTS, *(f"{name}/plan.json" for name in MANIFESTS)]
 
 
 def compiled(path: str) -> str:
     """Return what a golden file should hold."""
     manifest, _, file = path.partition("/")
-    result = Session().compile(str(ROOT / "manifests" / f"{manifest}.yaml"), TARGET)
+    target, _, kind = file.partition(".")
+    result = Session().compile(str(ROOT / "manifests" / f"{manifest}.yaml"), None if target == "plan" else target)
     assert result.sink.sorted() == []
     assert result.script is not None
-    return {"rank.sh": result.script.rank_program, "plan.json": dump(result.plan)}.get(file, result.script.text)
+    return {"json": dump(result.plan), "rank.sh": result.script.rank_program, "sh": result.script.text}[kind]
 
 
 @pytest.mark.parametrize("path", FILES, ids=FILES)
@@ -46,7 +48,7 @@ def test_golden_files_are_bytes(change: object, tmp_path: object) -> None:
     assert GoldenScript().serialize(change(compiled(path))) != kept  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.endswith(".sh")])
+@pytest.mark.parametrize("path", SCRIPTS)
 def test_scripts_hold_nothing_of_this_machine(path: str) -> None:
     """No golden script names a path, a user or a host of the machine that compiled it, or a value of a secret."""
     text = (GOLDEN / path).read_text(encoding="utf-8")

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.golden_files import GOLDEN
-from tests.test_golden import FILES
+from tests.test_golden import SCRIPTS
 
-SCRIPTS = [path for path in FILES if path.endswith(".sh")]
 BIN = Path(sys.executable).parent
 
 CHECKS = {

@@ -1,12 +1,7 @@
 """A real Slurm of pretended nodes on one machine.
 
-    python -m tests.cluster.slurm up      bring it up
-    python -m tests.cluster.slurm exec    a shell on its login host, or a command: exec -- sinfo
-    python -m tests.cluster.slurm down    take it down
-
 Each host (login, node01, node02, ...) is a set of Linux namespaces of its own, on a private bridge that has no way out.
-Everything lies below one folder (JOBSPEC_CLUSTER, default jobspec-cluster in the temporary folder). Needs root and
-the packages of packages.txt.
+Everything lies below one folder. Needs root and the packages of packages.txt; ``play.py`` is for people.
 """
 
 from __future__ import annotations
@@ -17,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -41,9 +35,9 @@ def compile_plugin(folder: Path) -> Path:
     """Compile the stand-in for pyxis against the Slurm that is installed."""
     folder.mkdir(parents=True, exist_ok=True)
     plugin = folder / "container_shim.so"
-    source = Path(__file__).with_name("container_shim.c")
+    sources = [str(Path(__file__).with_name(name)) for name in ("container_shim.c", "container_root.c")]
     flags = ["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run(["cc", *flags, "-o", str(plugin), str(source)], check=True)
+    subprocess.run(["cc", *flags, "-o", str(plugin), *sources], check=True)
     return plugin
 
 
@@ -188,32 +182,3 @@ def _identity(pid: int) -> list[int] | None:
 def _ip(pid: int, lines: list[str]) -> None:
     command = ["nsenter", f"--net=/proc/{pid}/ns/net", "--", "ip", "-batch", "-"]
     subprocess.run(command, input="\n".join(lines) + "\n", text=True, check=True)
-
-
-def main() -> int:
-    """Run the command line."""
-    folder = os.environ.get("JOBSPEC_CLUSTER") or os.path.join(tempfile.gettempdir(), "jobspec-cluster")
-    cluster, verb, rest = Cluster(Path(folder)), sys.argv[1:2], [word for word in sys.argv[2:] if word != "--"]
-    if verb == ["up"]:
-        missing = why_not()
-        if missing:
-            print(missing, file=sys.stderr)
-            return 1
-        cluster.stop()
-        cluster.start()
-        print(f"up: {cluster.shape.nodes} nodes of {cluster.shape.gpus} GPUs. To use it:")
-        print("  python3 -m tests.cluster.slurm exec            # a shell on its login host; try sinfo")
-        print("  python3 -m tests.cluster.slurm exec sbatch X.sh")
-        return 0
-    if verb == ["down"]:
-        cluster.stop()
-        return 0
-    if verb == ["exec"]:
-        command = cluster.enter(*(rest or ["bash", "--norc"]))
-        os.execvpe(command[0], command, os.environ | cluster.environment())
-    print(__doc__, file=sys.stderr)
-    return 2
-
-
-if __name__ == "__main__":
-    sys.exit(main())
