@@ -23,7 +23,7 @@ task: pretrain
 recipe: qwen3_8b_pretrain_config
 resources: {nodes: 2, time: "0:10:00"}
 training: {micro_batch_size: 1, global_batch_size: 64}
-env: {TEST_RECORD: RECORD}
+env: {TEST_RECORD: FOLDER}
 """
 
 _HELLO = """\
@@ -53,7 +53,7 @@ def main() -> int:
             (site.folder / "clusters").mkdir()
             facts = {"jobspec": "v1", "kind": "cluster"} | site.facts
             (site.folder / "clusters" / "test.yaml").write_text(json.dumps(facts, indent=2) + "\n")
-            (site.folder / "job.yaml").write_text(_JOB.replace("RECORD", str(site.record)))
+            (site.folder / "job.yaml").write_text(_JOB.replace("FOLDER", str(site.record)))
             sys.stdout.write(_HELLO)
             sys.stdout.flush()
             os.chdir(site.folder)
