@@ -280,7 +280,7 @@ def test_targets_of_other_packages(monkeypatch: pytest.MonkeyPatch, compile_job:
     assert registry.find("none") is None
     places = {"other": "tests.other_target:TARGET", "for-bridge": "tests.other_target:BRIDGE_TARGET"}
     monkeypatch.setattr(registry, "_entry_points", lambda: places)
-    assert registry.names() == ["srun-native", "for-bridge", "other"]
+    assert registry.names() == [*registry.BUILTIN, "for-bridge", "other"]
     assert compile_job(job(target="for-bridge")).script.text == "base\n"
     result = compile_job(job(target="other"))
     assert [found.kind.code for found in result.sink.sorted()] == ["JS402"]

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from jobspec.targets.registry import BUILTIN
 from tests.golden_files import GOLDEN, ROOT
 from tests.test_golden import MANIFESTS
 
@@ -74,14 +75,20 @@ class Run:
         return found
 
 
-def golden(name: str) -> str:
+def golden(name: str, target: str = "srun-native") -> str:
     """Return a golden script."""
-    return (GOLDEN / name / "srun-native.sh").read_text(encoding="utf-8")
+    return (GOLDEN / name / f"{target}.sh").read_text(encoding="utf-8")
+
+
+@pytest.fixture(params=[(name, target) for name in MANIFESTS for target in BUILTIN], ids="/".join)
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
+    """Each golden script, executed."""
+    return Run(golden(*request.param), tmp_path)
 
 
 @pytest.fixture(params=MANIFESTS)
-def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
-    """Each golden script, executed."""
+def native_run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
+    """Each golden script of the target srun-native, executed."""
     return Run(golden(request.param), tmp_path)
 
 
@@ -102,9 +109,10 @@ def test_warmup_runs_once(run: Run) -> None:
     assert launch["tasks"] == int(run.directive("nodes")) * int(run.directive("ntasks-per-node"))
 
 
-def test_ranks_see_their_place(run: Run) -> None:
+def test_ranks_see_their_place(native_run: Run) -> None:
     """Each rank has Slurm's numbers under torch's names, the first node's name, and the image's checkout as folder."""
-    per_node = int(run.directive("ntasks-per-node"))
+    run = native_run
+    per_node = int(run.directive("gpus-per-node"))
     world = int(run.directive("nodes")) * per_node
     ranks = run.calls("run")
 
@@ -116,6 +124,25 @@ def test_ranks_see_their_place(run: Run) -> None:
         assert environment["LOCAL_RANK"] == str(rank % per_node)
         assert environment["MASTER_ADDR"] == "node001"
         assert call["cwd"] == f"{run.folder}/opt/Megatron-Bridge"
+
+
+@pytest.mark.parametrize("name", MANIFESTS)
+def test_torchrun_knows_its_node(name: str, tmp_path: Path) -> None:
+    """Torchrun is started once a node, with the node's own number, and the address and port of the first one."""
+    run = Run(golden(name, "torchrun"), tmp_path)
+    nodes = int(run.directive("nodes"))
+    calls = run.calls("run")
+
+    assert {node for _, node in calls} == {0, 1, nodes - 1} & set(range(nodes))
+    for (_, node), call in calls.items():
+        assert call["argv"][:10] == [
+            *("run", "--no-sync", "python", "-m", "torch.distributed.run"),
+            f"--nproc_per_node={run.directive('gpus-per-node')}",
+            f"--nnodes={nodes}",
+            f"--node_rank={node}",
+            "--master_addr=node001",
+            f"--master_port={15000 + 20042 % 17000}",
+        ]
 
 
 def test_environment_passes_into_the_container(run: Run) -> None:

@@ -95,7 +95,7 @@ def _command(spec: Spec) -> Command:
     settings += [assignment(key, value) for key, value in spec.overrides.items()]
     dataset = [("--dataset", spec.data.dataset)] if spec.data.dataset else []
     return command(
-        ("python", "scripts/training/run_recipe.py"),
+        "scripts/training/run_recipe.py",
         ("--recipe", spec.recipe),
         ("--mode", spec.task),
         *dataset,

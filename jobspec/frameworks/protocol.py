@@ -21,7 +21,7 @@ class Framework:
         owned: the settings that belong to a section of the manifest, and the JSON pointer of the key there; an
             override may not set them a second time.
         default_etp: the expert tensor parallel size that the framework takes where none is given, from tp and ep.
-        command: the program that each rank runs, and its arguments.
+        command: the Python script that each rank runs, and its arguments.
 
     """
 

@@ -21,7 +21,7 @@ def lower(spec: Spec) -> Plan:
     launch = Step(
         kind=StepKind.LAUNCH,
         spread=Spread.PER_GPU,
-        program=Program(workdir=container.workdir, setup=(), main=framework.command(spec)),
+        program=Program(workdir=container.workdir, setup=(), python=("python",), main=framework.command(spec)),
         kill_on_bad_exit=spec.launch.kill_on_bad_exit,
     )
     return Plan(

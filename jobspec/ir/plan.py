@@ -67,10 +67,15 @@ class Spread(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """What runs inside the container: in ``workdir``, first ``setup``, then ``main`` in its place."""
+    """What runs inside the container: in ``workdir``, first ``setup``, then ``main`` in its place.
+
+    Attributes:
+        python: the interpreter that runs ``main``, which then begins with a script; empty where it is no Python.
+    """
 
     workdir: str
     setup: tuple[Command, ...]
+    python: tuple[str, ...]
     main: Command
 
 

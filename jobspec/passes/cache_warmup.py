@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jobspec.ir.plan import Plan, Program, Spread, Step, StepKind
-from jobspec.shell.commands import Command, command
+from jobspec.shell.commands import command
 from jobspec.spec.model import Spec
 
 _SYNC = command(("uv", "sync"))
@@ -24,7 +24,7 @@ def warm_up_cache(plan: Plan, spec: Spec) -> Plan:
     )
     if not synced:
         return replace(plan, steps=steps)
-    program = Program(workdir=spec.container.workdir, setup=(), main=_SYNC)
+    program = Program(workdir=spec.container.workdir, setup=(), python=(), main=_SYNC)
     if plan.container.writable is None:
         # uv installs into the image's environment; Enroot mounts an image read-only where the site has not changed it.
         plan = replace(plan, container=replace(plan.container, writable=True))
@@ -32,6 +32,5 @@ def warm_up_cache(plan: Plan, spec: Spec) -> Plan:
 
 
 def _with_uv(program: Program, synced: bool) -> Program:
-    first, *rest = program.main.groups
-    main = Command((("uv", "run", "--no-sync", *first), *rest))
-    return replace(program, setup=(*program.setup, _SYNC) if synced else program.setup, main=main)
+    setup = (*program.setup, _SYNC) if synced else program.setup
+    return replace(program, setup=setup, python=("uv", "run", "--no-sync", *program.python))

@@ -49,7 +49,10 @@ def show(value: Word | str) -> Sh:
     parts = (value,) if isinstance(value, str) else value.parts
     literal = all(isinstance(part, str) for part in parts)
     if not literal:
-        return Sh('"' + _show_expansions(parts) + '"')
+        flag = _FLAG.match(parts[0]) if isinstance(parts[0], str) else None
+        if flag and flag.end() == len(str(parts[0])):
+            return Sh(f'{parts[0]}"{_show_expansions(parts[1:])}"')
+        return Sh(f'"{_show_expansions(parts)}"')
     text = "".join(part for part in parts if isinstance(part, str))
     if _SAFE.match(text):
         return Sh(text)

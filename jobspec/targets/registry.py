@@ -8,7 +8,10 @@ from typing import Any
 from jobspec.targets.protocol import Target
 
 #: Name and the place of the ``Target``, imported when it is asked for.
-BUILTIN = {"srun-native": "jobspec.targets.srun_native:TARGET"}
+BUILTIN = {
+    "srun-native": "jobspec.targets.srun_native:TARGET",
+    "torchrun": "jobspec.targets.torchrun:TARGET",
+}
 
 DEFAULT = "srun-native"
 

@@ -48,11 +48,11 @@ class Site:
             "caches": {"uv_cache_dir": str(self.cache)},
         }
 
-    def compile(self, job: dict[str, Any]) -> str:
+    def compile(self, job: dict[str, Any], target: str | None = None) -> str:
         """Return the script of a job on this site."""
         manifest = self.folder / "job.yaml"
         manifest.write_text(json.dumps(job | {"cluster": self.facts}, ensure_ascii=False), encoding="utf-8")
-        compiled = Session().compile(str(manifest))
+        compiled = Session().compile(str(manifest), target)
         assert compiled.script is not None, compiled.sink.sorted()
         return compiled.script.text
 

@@ -46,6 +46,30 @@ def test_glm45v_runs_on_two_nodes(site: Site) -> None:
         assert len(environment["CUDA_VISIBLE_DEVICES"].split(",")) == 8
 
 
+def test_torchrun_runs_on_two_nodes(site: Site) -> None:
+    """Under torchrun there is one task a node, all ranks meet on the first node, and a failing one gives its code."""
+    script = site.compile(small(), "torchrun")
+    result = site.submit(script, TEST_EXIT_9="4")
+
+    assert (result.state, result.exit_code) == ("FAILED", "4:0"), result.output
+    assert [(step, tasks) for step, _, tasks, _ in result.syncs] == [("0", "1"), ("1", "2"), ("1", "2")]
+    for rank in range(16):
+        seen = result.ranks[rank]
+        assert seen["env"]["WORLD_SIZE"] == "16"
+        assert seen["env"]["MASTER_ADDR"] == "node01"
+        assert seen["env"]["SLURM_PROCID"] == str(rank // 8)
+        assert seen["argv"][:3] == ["scripts/training/run_recipe.py", "--recipe", "glm_45v_sft_config"]
+
+
+def test_torchrun_without_an_address_would_fail(site: Site) -> None:
+    """Without --master_addr the ranks of the second node look for the first on their own loopback."""
+    script = site.compile(small(), "torchrun").replace('  --master_addr="$MASTER_ADDR" \\\n', "")
+    result = site.submit(script, TEST_PATIENCE="2")
+
+    assert result.state == "FAILED"
+    assert len(result.ranks) < 16
+
+
 def test_warmup_runs_once_before_the_ranks(site: Site) -> None:
     """One task of the first step syncs, then each rank of the second one."""
     result = site.submit(site.compile(small()))

@@ -1,0 +1,126 @@
+"""What the targets that write an sbatch script share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import groupby
+
+from jobspec.ir.plan import Container, EnvVar, Plan, Program, Scope, Spread, Step, StepKind
+from jobspec.shell.commands import Command, command
+from jobspec.shell.sbatch import Directive
+from jobspec.shell.template import render
+from jobspec.shell.words import Var, word
+from jobspec.targets.protocol import Script
+
+# Set by the script from what Slurm says; named here because a variable that the image sets too would win otherwise.
+_MEETING_POINT = ("MASTER_ADDR", "MASTER_PORT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launcher:
+    """How a target starts the ranks.
+
+    Attributes:
+        template: of the program that ``srun`` starts on each node, so often as ``tasks_per_node`` says.
+        comment: what that program is, for the reader of the script.
+        main: the program's last command, from the launch's program.
+    """
+
+    template: str
+    comment: str
+    tasks_per_node: Callable[[Plan], int]
+    main: Callable[[Plan, Program], Command]
+
+
+def plain_main(_plan: Plan, program: Program) -> Command:
+    """Return the command of a program as it is: the interpreter and what it runs."""
+    first, *rest = program.main.groups
+    return Command(((*program.python, *first), *rest))
+
+
+def compile_sbatch(plan: Plan, launcher: Launcher) -> Script:
+    """Return the sbatch script of a plan."""
+    steps = {step.kind: step for step in plan.steps}
+    launch, warmup = steps[StepKind.LAUNCH], steps.get(StepKind.WARMUP)
+    rank_program = _render_program(plan, launcher.template, launch.program, launcher.main)
+    text = render(
+        "_parts/sbatch.sh.j2",
+        summary="\n".join(plan.summary),
+        logs=plan.job.logs,
+        directives=_directives(plan, launcher.tasks_per_node(plan)),
+        secrets=plan.secrets,
+        required_paths=plan.required_paths,
+        env=exports(plan, Scope.BATCH),
+        rank_comment=launcher.comment,
+        rank_program=rank_program,
+        launch=_srun(plan, launch, "rank_program", "rank"),
+        launch_log=launch.log,
+        report_losses=launch.report_losses,
+        warmup_program=warmup and _render_program(plan, "_parts/warmup.sh.j2", warmup.program, plain_main),
+        warmup=warmup and _srun(plan, warmup, "warmup_program", "warmup"),
+    )
+    return Script(text=text, rank_program=rank_program)
+
+
+def _render_program(plan: Plan, template: str, program: Program, main: Callable[[Plan, Program], Command]) -> str:
+    return render(
+        template,
+        env=exports(plan, Scope.RANK),
+        workdir=word(program.workdir),
+        setup=program.setup,
+        main=main(plan, program),
+    )
+
+
+def exports(plan: Plan, scope: Scope) -> list[tuple[str, list[EnvVar]]]:
+    """Return the variables of one scope, those with the same reason together."""
+    variables = [variable for variable in plan.env if variable.scope is scope]
+    return [(why, list(group)) for why, group in groupby(variables, key=lambda variable: variable.why)]
+
+
+def _directives(plan: Plan, tasks_per_node: int) -> list[Directive]:
+    job = plan.job
+    wanted = {
+        "job-name": job.name,
+        "account": job.account,
+        "partition": job.partition,
+        "nodes": str(job.nodes),
+        "ntasks-per-node": str(tasks_per_node),
+        "gpus-per-node": str(job.gpus_per_node),
+        "mem": job.memory,
+        "time": job.time,
+        "output": f"{job.logs.rstrip('/')}/%x_%j.out",
+        "open-mode": "append",  # a job that Slurm starts again, after a node failed, keeps what it has said
+    }
+    directives = [Directive(option, value) for option, value in wanted.items() if value is not None]
+    return [*directives, Directive("exclusive")] if job.exclusive else directives
+
+
+def _srun(plan: Plan, step: Step, variable: str, name: str) -> Command:
+    """Return the srun command of a step: ``bash -c`` with the program that a variable of the script holds."""
+    flags = [f"--mpi={plan.mpi}", "--export=ALL"]  # also where the job was submitted with --export=NONE
+    if step.spread is Spread.ONCE:
+        flags += ["--nodes=1", "--ntasks=1", "--ntasks-per-node=1"]
+    if step.kill_on_bad_exit:
+        flags.append("--kill-on-bad-exit=1")
+    flags += container_flags(plan.container)
+    passed = [*plan.secrets, *(one.name for one in plan.env if one.scope is Scope.BATCH), *_MEETING_POINT]
+    flags.append("--container-env=" + ",".join(passed))
+    return command("srun", *flags, ("bash", "-c", word(Var(variable)), name))
+
+
+def container_flags(container: Container) -> list[str]:
+    """Return pyxis's options of srun; they are none of sbatch's (pyxis before 0.12 knows them only in srun)."""
+    flags = [f"--container-image={container.image}"]
+    if container.mounts:
+        mounts = (
+            ":".join([mount.source, mount.target, *(["+".join(mount.options)] if mount.options else [])])
+            for mount in container.mounts
+        )
+        # pyxis keeps only the last of several --container-mounts
+        flags.append("--container-mounts=" + ",".join(mounts))
+    flags.append("--container-mount-home" if container.mount_home else "--no-container-mount-home")
+    if container.writable is not None:
+        flags.append("--container-writable" if container.writable else "--container-readonly")
+    return flags

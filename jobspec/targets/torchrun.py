@@ -1,0 +1,42 @@
+"""The target ``torchrun``: Slurm starts one task for each node, and ``torch.distributed.run`` the ranks on it."""
+
+from __future__ import annotations
+
+from jobspec.ir.plan import Plan, Program
+from jobspec.shell.commands import Command, command
+from jobspec.shell.words import Var, word
+from jobspec.targets.protocol import Target
+from jobspec.targets.sbatch import Launcher, compile_sbatch
+
+
+def _main(plan: Plan, program: Program) -> Command:
+    """Return torchrun with the job's script.
+
+    The node's number is the task's own. Address and port are always given: without them torchrun meets at
+    127.0.0.1:29500, whatever MASTER_ADDR says, and no node finds another (torch/distributed/run.py).
+    """
+    return command(
+        (*program.python, "-m", "torch.distributed.run"),
+        f"--nproc_per_node={plan.job.gpus_per_node}",
+        word("--nnodes=", Var("SLURM_JOB_NUM_NODES")),
+        word("--node_rank=", Var("SLURM_NODEID")),
+        word("--master_addr=", Var("MASTER_ADDR")),
+        word("--master_port=", Var("MASTER_PORT")),
+        *program.main.groups,
+    )
+
+
+_LAUNCHER = Launcher(
+    template="torchrun/rank.sh.j2",
+    comment="What each node runs inside the container: torchrun, which starts the ranks. It is read as it stands, so\n"
+    "a variable in it is the task's own.",
+    tasks_per_node=lambda _plan: 1,
+    main=_main,
+)
+
+TARGET = Target(
+    name="torchrun",
+    summary="sbatch script; srun starts torchrun once on each node, which starts the ranks",
+    frameworks=frozenset({"bridge"}),
+    compile=lambda plan: compile_sbatch(plan, _LAUNCHER),
+)

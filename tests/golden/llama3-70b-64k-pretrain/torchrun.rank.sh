@@ -1,0 +1,31 @@
+set -euo pipefail
+
+cd /opt/Megatron-Bridge
+uv sync
+exec uv run --no-sync python -m torch.distributed.run \
+  --nproc_per_node=8 \
+  --nnodes="$SLURM_JOB_NUM_NODES" \
+  --node_rank="$SLURM_NODEID" \
+  --master_addr="$MASTER_ADDR" \
+  --master_port="$MASTER_PORT" \
+  scripts/training/run_recipe.py \
+  --recipe llama3_70b_pretrain_256gpu_h100_bf16_64k_config \
+  --mode pretrain \
+  model.tensor_model_parallel_size=8 \
+  model.pipeline_model_parallel_size=4 \
+  model.virtual_pipeline_model_parallel_size=null \
+  model.context_parallel_size=8 \
+  model.expert_model_parallel_size=1 \
+  model.expert_tensor_parallel_size=8 \
+  model.sequence_parallel=true \
+  train.micro_batch_size=1 \
+  train.global_batch_size=512 \
+  train.train_iters=1000 \
+  dataset.seq_length=65536 \
+  scheduler.lr_decay_iters=1000 \
+  checkpoint.save=/lustre/example/results/llama3-70b-64k \
+  checkpoint.load=/lustre/example/results/llama3-70b-64k \
+  checkpoint.save_interval=100 \
+  logger.log_interval=1 \
+  dist.distributed_timeout_minutes=60 \
+  checkpoint.async_save=true

@@ -1,0 +1,25 @@
+set -euo pipefail
+
+cd /opt/Megatron-Bridge
+uv sync
+exec uv run --no-sync python -m torch.distributed.run \
+  --nproc_per_node=4 \
+  --nnodes="$SLURM_JOB_NUM_NODES" \
+  --node_rank="$SLURM_NODEID" \
+  --master_addr="$MASTER_ADDR" \
+  --master_port="$MASTER_PORT" \
+  scripts/training/run_recipe.py \
+  --recipe qwen3_30b_a3b_pretrain_8gpu_gb200_bf16_config \
+  --mode pretrain \
+  model.tensor_model_parallel_size=1 \
+  model.pipeline_model_parallel_size=1 \
+  model.virtual_pipeline_model_parallel_size=null \
+  model.context_parallel_size=1 \
+  model.expert_model_parallel_size=8 \
+  model.expert_tensor_parallel_size=1 \
+  model.sequence_parallel=false \
+  train.micro_batch_size=4 \
+  train.global_batch_size=512 \
+  train.train_iters=50 \
+  scheduler.lr_decay_iters=50 \
+  logger.log_interval=1
