@@ -35,8 +35,10 @@ BASE: dict[str, Any] = {
 
 
 def job(**sections: Any) -> dict[str, Any]:
-    """Return the base job with some of its sections replaced; ``None`` removes one."""
+    """Return the base job with some of its sections replaced; ``None`` removes one, Megatron-LM has no recipe."""
     changed = copy.deepcopy(BASE) | sections
+    if changed["framework"] == "mlm":
+        changed.pop("recipe")
     return {name: section for name, section in changed.items() if section is not None}
 
 

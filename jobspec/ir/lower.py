@@ -21,7 +21,13 @@ def lower(spec: Spec) -> Plan:
     launch = Step(
         kind=StepKind.LAUNCH,
         spread=Spread.PER_GPU,
-        program=Program(workdir=container.workdir, setup=(), python=("python",), main=framework.command(spec)),
+        program=Program(
+            workdir=container.workdir,
+            python_path=framework.python_path(spec),
+            setup=(),
+            python=("python",),
+            main=framework.command(spec),
+        ),
         kill_on_bad_exit=spec.launch.kill_on_bad_exit,
     )
     return Plan(
@@ -57,7 +63,7 @@ def _summary(spec: Spec, framework: str) -> tuple[str, ...]:
     microbatches = training.global_batch_size // (training.micro_batch_size * spec.layout.dp)
     length = f", {training.seq_length} tokens a sample" if training.seq_length else ""
     return (
-        f"{spec.name}: {spec.task} with {framework}, recipe {spec.recipe}",
+        f"{spec.name}: {spec.task} with {framework}" + (f", recipe {spec.recipe}" if spec.recipe else ""),
         *(spec.description or "").split("\n"),
         "",
         f"Layout: {_layout(spec.layout)}",

@@ -70,10 +70,12 @@ class Program:
     """What runs inside the container: in ``workdir``, first ``setup``, then ``main`` in its place.
 
     Attributes:
+        python_path: the folder that comes first on PYTHONPATH, before what the image has there; ``None`` for none.
         python: the interpreter that runs ``main``, which then begins with a script; empty where it is no Python.
     """
 
     workdir: str
+    python_path: str | None = None
     setup: tuple[Command, ...]
     python: tuple[str, ...]
     main: Command

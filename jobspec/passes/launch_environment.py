@@ -17,6 +17,10 @@ def set_launch_environment(plan: Plan, spec: Spec) -> Plan:
     """
     plan = add(plan, {"PYTHONUNBUFFERED": "1"}, "The log holds what a rank said last, also when it is killed.")
     plan = add(plan, {"TORCH_NCCL_AVOID_RECORD_STREAMS": "1"}, "Free the buffers of collectives as they finish.")
-    if spec.cluster.architecture in ("ampere", "hopper"):
+    older = spec.cluster.architecture in ("ampere", "hopper")  # than Blackwell
+    if older:
         plan = add(plan, {"NCCL_NVLS_ENABLE": "0"}, "No reduction inside of NVSwitch: it takes memory of each GPU.")
+    if spec.framework == "mlm" and older and (spec.layout.tp > 1 or spec.layout.cp > 1):
+        why = "Megatron-LM asserts it with tensor or context parallelism: kernels start in the order of the program."
+        plan = add(plan, {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}, why)
     return plan

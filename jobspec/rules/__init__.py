@@ -4,7 +4,7 @@ To add one: a function in its topic's module, its name in ``RULES``, and an inva
 """
 
 from jobspec.diagnostics.model import Sink
-from jobspec.rules import batch, environment, model, parallelism, recipe, site
+from jobspec.rules import batch, environment, framework, mlm, model, parallelism, recipe, site
 from jobspec.rules.registry import Report, Rule
 from jobspec.spec.model import Spec
 
@@ -30,6 +30,13 @@ RULES: tuple[Rule, ...] = (
     environment.reserved_variable,
     environment.secret_in_text,
     environment.variable_and_secret,
+    framework.key_of_another_framework,
+    framework.task_of_another_framework,
+    framework.bridge_without_recipe,
+    mlm.unknown_argument,
+    mlm.argument_with_wrong_value,
+    mlm.argument_of_a_section,
+    mlm.missing_argument,
     site.missing_site_value,
     site.unknown_partition,
     site.time_out_of_range,

@@ -37,7 +37,7 @@ def recipe_for_another_task(spec: Spec, report: Report) -> None:
 
     Source: Megatron-Bridge, scripts/training/run_recipe.py, _validate_recipe_mode
     """
-    mode = recipe_mode(spec.recipe)
+    mode = recipe_mode(spec.recipe or "")
     same = {"lora": "peft", "dora": "peft"}
     if mode is None or same.get(mode, mode) == same.get(spec.task, spec.task):
         return
@@ -72,7 +72,7 @@ def recipe_for_other_gpus(spec: Spec, report: Report) -> None:
 
     Source: Megatron-Bridge, scripts/training/recipe_metadata.py:40
     """
-    match = _GPUS_IN_NAME.search(spec.recipe)
+    match = _GPUS_IN_NAME.search(spec.recipe or "")
     world = spec.resources.world
     if match and int(match.group(1)) != world:
         gpus, each = int(match.group(1)), spec.resources.gpus_per_node
@@ -143,7 +143,12 @@ def finetuning_without_weights(spec: Spec, report: Report) -> None:
     Source: Megatron-Bridge, src/megatron/bridge/training/finetune.py:50 and config.py:1627
     """
     checkpoint = spec.checkpoint
-    if spec.task == "pretrain" or checkpoint.pretrained or (checkpoint.load and spec.task != "lora"):
+    if (
+        spec.framework != "bridge"
+        or spec.task == "pretrain"
+        or checkpoint.pretrained
+        or (checkpoint.load and spec.task != "lora")
+    ):
         return
     report(
         f"`{spec.task}` has no weights to begin with",

@@ -42,7 +42,9 @@ def build(tree: Mapping) -> Spec:
         description=data.get("description"),
         framework=data["framework"],
         task=data["task"],
-        recipe=data["recipe"],
+        recipe=data.get("recipe"),
+        script=data.get("script"),
+        args=data.get("args", {}),
         target=data.get("target"),
         resources=resources,
         layout=_layout(data.get("parallelism", {}), resources.world, data["framework"]),
@@ -151,10 +153,6 @@ def _cluster(data: dict[str, Any]) -> Cluster:
 
 
 def _model(data: dict[str, Any]) -> Model:
-    return Model(
-        num_layers=data.get("num_layers"),
-        num_attention_heads=data.get("num_attention_heads"),
-        num_query_groups=data.get("num_query_groups"),
-        num_experts=data.get("num_experts"),
-        pipeline_layouts=tuple((pair["pp"], pair["vpp"]) for pair in data.get("pipeline_layouts", ())),
-    )
+    layouts = tuple((pair["pp"], pair["vpp"]) for pair in data.get("pipeline_layouts", ()))
+    model: Model = _fields(Model, data | {"pipeline_layouts": layouts})
+    return model

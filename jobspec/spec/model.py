@@ -180,9 +180,16 @@ class Model:
     """Facts of the model."""
 
     num_layers: int | None
+    hidden_size: int | None
+    ffn_hidden_size: int | None
     num_attention_heads: int | None
     num_query_groups: int | None
+    kv_channels: int | None
+    max_position_embeddings: int | None
     num_experts: int | None
+    moe_ffn_hidden_size: int | None
+    moe_router_topk: int | None
+    attention: str | None
     pipeline_layouts: tuple[tuple[int, int], ...]
 
 
@@ -201,7 +208,9 @@ class Spec:
     description: str | None
     framework: str
     task: str
-    recipe: str
+    recipe: str | None
+    script: str | None
+    args: Mapping[str, Any]
     target: str | None
     resources: Resources
     layout: Layout

@@ -68,6 +68,7 @@ def _render_program(plan: Plan, template: str, program: Program, main: Callable[
         template,
         env=exports(plan, Scope.RANK),
         workdir=word(program.workdir),
+        python_path=program.python_path and word(program.python_path),
         setup=program.setup,
         main=main(plan, program),
     )

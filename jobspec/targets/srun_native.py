@@ -15,6 +15,6 @@ _LAUNCHER = Launcher(
 TARGET = Target(
     name="srun-native",
     summary="sbatch script; srun starts one task for each GPU, without torchrun",
-    frameworks=frozenset({"bridge"}),
+    frameworks=frozenset({"bridge", "mlm"}),
     compile=lambda plan: compile_sbatch(plan, _LAUNCHER),
 )

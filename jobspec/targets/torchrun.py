@@ -37,6 +37,6 @@ _LAUNCHER = Launcher(
 TARGET = Target(
     name="torchrun",
     summary="sbatch script; srun starts torchrun once on each node, which starts the ranks",
-    frameworks=frozenset({"bridge"}),
+    frameworks=frozenset({"bridge", "mlm"}),
     compile=lambda plan: compile_sbatch(plan, _LAUNCHER),
 )

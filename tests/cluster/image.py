@@ -62,8 +62,8 @@ workers = [start(local_rank) for local_rank in range(options.nproc_per_node)]
 sys.exit(max(worker.wait() for worker in workers))
 '''
 
-_RUN_RECIPE = '''\
-"""A stand-in for Megatron Bridge: all ranks meet, each writes down what it was given and prints a loss."""
+_TRAIN = '''\
+"""A stand-in for a training program: all ranks meet, each writes down what it was given and prints a loss."""
 import json
 import os
 import socket
@@ -121,7 +121,8 @@ def make_image(folder: Path, workdir: str = "/opt/Megatron-Bridge") -> Path:
     uv = root / "opt" / "uv" / "uv"
     uv.write_text(_UV)
     uv.chmod(0o755)
-    script = root / workdir.lstrip("/") / "scripts" / "training" / "run_recipe.py"
-    script.parent.mkdir(parents=True)
-    script.write_text(_RUN_RECIPE)
+    for name in ("scripts/training/run_recipe.py", "3rdparty/Megatron-LM/pretrain_gpt.py"):
+        script = root / workdir.lstrip("/") / name
+        script.parent.mkdir(parents=True)
+        script.write_text(_TRAIN)
     return root

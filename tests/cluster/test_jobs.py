@@ -70,6 +70,23 @@ def test_torchrun_without_an_address_would_fail(site: Site) -> None:
     assert len(result.ranks) < 16
 
 
+@pytest.mark.parametrize("target", ["srun-native", "torchrun"])
+def test_megatron_lm_runs_on_two_nodes(target: str, site: Site) -> None:
+    """Megatron-LM has its ranks without torchrun and with it, its checkout first on PYTHONPATH, and its flags."""
+    manifest = yaml.safe_load((ROOT / "manifests" / "qwen3-30b-mlm-torchrun.yaml").read_text())
+    manifest |= {"resources": {"nodes": 2, "time": "1:00:00"}, "parallelism": {"tp": 2, "pp": 2, "ep": 4, "etp": 1}}
+    manifest["model"] = str(ROOT / "manifests" / "models" / "qwen3-30b-a3b.yaml")
+    result = site.submit(site.compile(manifest, target))
+
+    assert (result.state, result.exit_code) == ("COMPLETED", "0:0"), result.output
+    assert sorted(result.ranks) == list(range(16))
+    for rank, seen in result.ranks.items():
+        assert seen["env"]["LOCAL_RANK"] == str(rank % 8)
+        assert seen["env"]["PYTHONPATH"] == "/opt/Megatron-Bridge/3rdparty/Megatron-LM:/opt/lib"
+        assert seen["env"]["CUDA_DEVICE_MAX_CONNECTIONS"] == "1"
+        assert seen["argv"][:3] == ["3rdparty/Megatron-LM/pretrain_gpt.py", "--num-layers", "48"]
+
+
 def test_warmup_runs_once_before_the_ranks(site: Site) -> None:
     """One task of the first step syncs, then each rank of the second one."""
     result = site.submit(site.compile(small()))

@@ -1,0 +1,219 @@
+"""The flags of Megatron-LM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jobspec.diagnostics.model import Severity
+from jobspec.frameworks import FRAMEWORKS
+from jobspec.frameworks.mlm import model_flags
+from jobspec.frameworks.mlm_flags import RENAMED, Flag, flags
+from jobspec.rules.registry import Report, rule
+from jobspec.schema.gate import is_integer, is_number
+from jobspec.schema.suggest import closest
+from jobspec.spec.model import Spec
+from jobspec.values import show_value
+
+_TYPE_NAMES = {"int": "a whole number", "float": "a number", "str": "text"}
+
+
+def _is_gpt(spec: Spec) -> bool:
+    """Whether the program is one whose flags are known here: the others add some of their own."""
+    return spec.framework == "mlm" and (spec.script is None or spec.script.endswith("pretrain_gpt.py"))
+
+
+@rule("JS261", "unknown-argument", Severity.ERROR)
+def unknown_argument(spec: Spec, report: Report) -> None:
+    """Finds a flag that `pretrain_gpt.py` does not have.
+
+    Why it matters: its parser takes no abbreviations and no underscores, and ends every rank with "unrecognized
+    arguments", after the queue.
+
+    Example:
+
+    ```yaml
+    framework: mlm
+    task: pretrain
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096}
+    args: {swigloo: true}
+    ```
+
+    Use instead:
+
+    ```yaml
+    framework: mlm
+    task: pretrain
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096}
+    args: {swiglu: true}
+    ```
+
+    Source: Megatron-LM, megatron/training/arguments.py; renamed flags: :591-637
+    """
+    if not _is_gpt(spec):
+        return
+    for name in spec.args:
+        if name in flags() and name not in RENAMED:  # the parser takes some old names, only to refuse them itself
+            continue
+        meant = RENAMED.get(name) or closest(name, flags())
+        report(
+            f"`pretrain_gpt.py` has no flag `--{name}`",
+            at=f"/args/{name}",
+            help=(f"it is `{meant}` now",) if name in RENAMED else (f"did you mean `{meant}`?",) if meant else (),
+        )
+
+
+@rule("JS262", "argument-with-wrong-value", Severity.ERROR)
+def argument_with_wrong_value(spec: Spec, report: Report) -> None:
+    """Finds a flag with a value that its parser refuses.
+
+    Why it matters: a switch with a value, a value without one, text for a number or a choice that is none ends every
+    rank, after the queue.
+
+    Example:
+
+    ```yaml
+    framework: mlm
+    task: pretrain
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096}
+    args: {tokenizer-type: HugginFaceTokenizer}
+    ```
+
+    Use instead:
+
+    ```yaml
+    framework: mlm
+    task: pretrain
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096}
+    args: {tokenizer-type: HuggingFaceTokenizer}
+    ```
+
+    Source: Megatron-LM d98e8a64, the parser itself (jobspec/frameworks/mlm_flags.json)
+    """
+    if not _is_gpt(spec):
+        return
+    for name, value in spec.args.items():
+        flag = flags().get(name)
+        wrong = _fault(flag, value) if flag and value is not None else None
+        if wrong:
+            message, advice = wrong
+            report(f"`--{name}` {message}", at=f"/args/{name}", help=(advice,) if advice else ())
+
+
+def _fault(flag: Flag, value: Any) -> tuple[str, str] | None:
+    """Return what is wrong with a flag's value, and what to do; ``None`` where nothing is."""
+    if flag.kind != "value":
+        if isinstance(value, bool):
+            return None
+        return f"is a switch, and takes no value such as `{show_value(value)}`", "use `true`, or remove it"
+    if isinstance(value, bool):
+        return "takes a value, and is no switch", f"write {_TYPE_NAMES[flag.type]}"
+    values = value if isinstance(value, list) else [value]
+    if isinstance(value, list) and flag.nargs is None:
+        return "takes one value, and no list", ""
+    if flag.nargs and flag.nargs.isdecimal() and len(values) != int(flag.nargs):
+        return f"takes {flag.nargs} values, and not {len(values)}", ""
+    if flag.nargs == "+" and not values:
+        return "takes at least one value", ""
+    return next((fault for one in values if (fault := _value_fault(flag, one))), None)
+
+
+def _value_fault(flag: Flag, value: Any) -> tuple[str, str] | None:
+    right = {"int": is_integer(value), "float": is_number(value), "str": True}[flag.type]
+    if not right:
+        return f"takes {_TYPE_NAMES[flag.type]}, and not `{show_value(value)}`", ""
+    if flag.choices and value not in flag.choices:
+        meant = closest(str(value), [str(one) for one in flag.choices])
+        listed = ", ".join(f"`{show_value(one)}`" for one in flag.choices)
+        return f"cannot be `{show_value(value)}`", f"did you mean `{meant}`?" if meant else f"use one of {listed}"
+    return None
+
+
+@rule("JS263", "argument-of-a-section", Severity.ERROR)
+def argument_of_a_section(spec: Spec, report: Report) -> None:
+    """Finds a flag that belongs to a section of the manifest, or repeats a fact of the model.
+
+    Why it matters: the checks read the sections. A flag behind their back would run another layout, batch or path than
+    the one that was checked.
+
+    Example:
+
+    ```yaml
+    framework: mlm
+    task: pretrain
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096}
+    args: {tensor-model-parallel-size: 2}
+    ```
+
+    Use instead:
+
+    ```yaml
+    framework: mlm
+    task: pretrain
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096}
+    parallelism: {tp: 2, pp: 8}
+    ```
+
+    Source: docs/guide.md, "Megatron-LM"
+    """
+    if spec.framework != "mlm":
+        return
+    owned = dict(FRAMEWORKS["mlm"].owned) | model_flags(spec)
+    for name in spec.args:
+        pointer = owned.get(name)
+        if pointer:
+            place = pointer[1:].replace("/", ".")
+            report(
+                f"`--{name}` belongs to `{place}`",
+                at=f"/args/{name}",
+                also={pointer: "set here"},
+                help=(f"set `{place}` instead of the flag",),
+            )
+
+
+@rule("JS264", "missing-argument", Severity.ERROR, unless=("JS252",))
+def missing_argument(spec: Spec, report: Report) -> None:
+    """Finds a job of Megatron-LM without something that its parser asserts.
+
+    Why it matters: the model's layers, width and heads and the sequence length have no default, and a folder to save
+    needs an interval. The parser ends every rank, after the queue.
+
+    Example:
+
+    ```yaml
+    framework: mlm
+    task: pretrain
+    model: {num_layers: 32, hidden_size: 4096}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096}
+    ```
+
+    Use instead:
+
+    ```yaml
+    framework: mlm
+    task: pretrain
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096}
+    ```
+
+    Source: Megatron-LM, megatron/training/arguments.py:1313-1370
+    """
+    if spec.framework != "mlm":
+        return
+    needed = {
+        "num-layers": ("/model/num_layers", spec.model.num_layers),
+        "hidden-size": ("/model/hidden_size", spec.model.hidden_size),
+        "num-attention-heads": ("/model/num_attention_heads", spec.model.num_attention_heads),
+        "seq-length": ("/training/seq_length", spec.training.seq_length),
+    }
+    if spec.checkpoint.save:
+        needed["save-interval"] = ("/checkpoint/save_interval", spec.checkpoint.save_interval)
+    for flag, (pointer, value) in needed.items():
+        if value is None and flag not in spec.args:
+            place = pointer[1:].replace("/", ".")
+            report(f"Megatron-LM needs `--{flag}`", at=pointer, help=(f"set `{place}`",))
