@@ -59,6 +59,8 @@ _OPTIONAL: tuple[_Setting, ...] = (
     # again goes on from its own last checkpoint and from no other job's.
     ("checkpoint.load", "/checkpoint/load", lambda s: s.checkpoint.load or s.checkpoint.save),
     ("checkpoint.save_interval", "/checkpoint/save_interval", lambda s: s.checkpoint.save_interval),
+    ("train.exit_duration_in_mins", "/checkpoint/minutes_before_limit", lambda s: s.exit_minutes),
+    ("train.exit_signal_handler", "/slurm/signal", lambda s: s.slurm.signal is not None or None),
     ("logger.log_interval", "/logging/log_interval", lambda s: s.logging.log_interval),
     ("logger.tensorboard_dir", "/logging/tensorboard", lambda s: s.logging.tensorboard),
     ("logger.wandb_project", "/logging/wandb/project", lambda s: _wandb(s, "project")),

@@ -54,6 +54,8 @@ _SECTIONS: tuple[_Setting, ...] = (
     # A job that starts again goes on from its own last checkpoint.
     ("load", "/checkpoint/load", lambda s: s.checkpoint.load or s.checkpoint.save),
     ("save-interval", "/checkpoint/save_interval", lambda s: s.checkpoint.save_interval),
+    ("exit-duration-in-mins", "/checkpoint/minutes_before_limit", lambda s: s.exit_minutes),
+    ("exit-signal-handler", "/slurm/signal", lambda s: s.slurm.signal is not None),
     ("log-interval", "/logging/log_interval", lambda s: s.logging.log_interval),
     ("tensorboard-dir", "/logging/tensorboard", lambda s: s.logging.tensorboard),
     ("wandb-project", "/logging/wandb/project", lambda s: s.logging.wandb.project if s.logging.wandb else None),

@@ -29,6 +29,7 @@ def lower(spec: Spec) -> Plan:
             main=framework.command(spec),
         ),
         kill_on_bad_exit=spec.launch.kill_on_bad_exit,
+        srun_options=spec.slurm.srun,
     )
     return Plan(
         job=JobHeader(
@@ -41,6 +42,7 @@ def lower(spec: Spec) -> Plan:
             exclusive=resources.exclusive,
             memory=resources.memory,
             logs=spec.logs,
+            options=(*spec.slurm.options.items(), *(_option(text) for text in spec.slurm.sbatch)),
         ),
         summary=_summary(spec, framework.title),
         container=Container(
@@ -56,6 +58,12 @@ def lower(spec: Spec) -> Plan:
         world=resources.world,
         steps=(launch,),
     )
+
+
+def _option(text: str) -> tuple[str, str | None]:
+    """Return an option's name and value from ``--name`` or ``--name=value``."""
+    name, joined, value = text.removeprefix("--").partition("=")
+    return name, value if joined else None
 
 
 def _summary(spec: Spec, framework: str) -> tuple[str, ...]:

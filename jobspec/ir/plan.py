@@ -17,7 +17,8 @@ from jobspec.spec.model import Mount
 class JobHeader:
     """What the scheduler is asked for; ``time`` is Slurm's text, ``memory`` that of ``--mem``.
 
-    Tasks a node are not here: that is how a target starts the ranks.
+    Tasks a node are not here: that is how a target starts the ranks. ``options`` are further ones of sbatch, by name;
+    ``None`` for one without a value.
     """
 
     name: str
@@ -29,6 +30,7 @@ class JobHeader:
     exclusive: bool
     memory: str | None
     logs: str
+    options: tuple[tuple[str, str | None], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,7 @@ class Step:
 
     Attributes:
         log: the file that keeps the step's output, besides the job's own output; ``None`` for the latter alone.
+        srun_options: further options of srun, as they are written.
         report_losses: whether the job ends by printing the loss lines of ``log``.
 
     """
@@ -103,6 +106,7 @@ class Step:
     program: Program
     log: Word | None = None
     kill_on_bad_exit: bool = False
+    srun_options: tuple[str, ...] = ()
     report_losses: bool = False
 
 

@@ -4,7 +4,7 @@ To add one: a function in its topic's module, its name in ``RULES``, and an inva
 """
 
 from jobspec.diagnostics.model import Sink
-from jobspec.rules import batch, environment, framework, mlm, model, parallelism, recipe, site
+from jobspec.rules import batch, environment, framework, mlm, model, parallelism, recipe, site, slurm
 from jobspec.rules.registry import Report, Rule
 from jobspec.spec.model import Spec
 
@@ -37,6 +37,8 @@ RULES: tuple[Rule, ...] = (
     mlm.argument_with_wrong_value,
     mlm.argument_of_a_section,
     mlm.missing_argument,
+    slurm.option_set_twice,
+    slurm.no_time_to_save,
     site.missing_site_value,
     site.unknown_partition,
     site.time_out_of_range,

@@ -17,6 +17,7 @@ from jobspec.spec.model import (
     Mount,
     Partition,
     Resources,
+    Slurm,
     Spec,
     Training,
     Wandb,
@@ -58,6 +59,7 @@ def build(tree: Mapping) -> Spec:
         env=data.get("env", {}),
         secrets=tuple(data.get("secrets", ())),
         launch=_launch(data.get("launch", {})),
+        slurm=_slurm(data.get("slurm", {})),
         overrides=data.get("overrides", {}),
         cluster=_cluster(data["cluster"]),
         model=_model(data.get("model", {})),
@@ -139,6 +141,29 @@ def _launch(data: dict[str, Any]) -> Launch:
         warmup=data.get("warmup", "once"),
         kill_on_bad_exit=data.get("kill_on_bad_exit", False),
         losses=data.get("losses", True),
+    )
+
+
+# The keys whose value is the option's own, in the order in which the script has them.
+_PLAIN_OPTIONS = (
+    *("qos", "reservation", "constraint", "nodelist", "exclude", "dependency", "array", "comment", "signal"),
+    "mail_user",
+)
+
+
+def _slurm(data: dict[str, Any]) -> Slurm:
+    options: dict[str, str | None] = {key.replace("_", "-"): data[key] for key in _PLAIN_OPTIONS if key in data}
+    if "segment" in data:
+        options["segment"] = str(data["segment"])
+    if "mail_type" in data:
+        options["mail-type"] = ",".join(data["mail_type"])
+    if "requeue" in data:
+        options["requeue" if data["requeue"] else "no-requeue"] = None
+    return Slurm(
+        options=options,
+        sbatch=tuple(data.get("sbatch", ())),
+        srun=tuple(data.get("srun", ())),
+        signal=data.get("signal"),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from jobspec.syntax.nodes import Entry, Mapping, Node, Scalar, Sequence
 
 #: The sections that a cluster file may hold for its jobs.
-SHARED_SECTIONS = ("resources", "container", "caches", "env", "launch", "logs")
+SHARED_SECTIONS = ("resources", "container", "caches", "env", "launch", "slurm", "logs")
 
 
 def merge(manifest: Mapping, cluster: Mapping, model: Mapping | None) -> Mapping:
@@ -33,12 +33,15 @@ def _join(ours: Node, theirs: Node) -> Node:
             entries[name] = Entry(entry.key, _join(entry.value, other.value)) if other else entry
         return Mapping(entries, ours.span)
     if isinstance(ours, Sequence) and isinstance(theirs, Sequence):
-        replaced = {mount_target(item) for item in ours.items}
-        return Sequence([item for item in theirs.items if mount_target(item) not in replaced] + ours.items, ours.span)
+        replaced = {_name(item) for item in ours.items}
+        return Sequence([item for item in theirs.items if _name(item) not in replaced] + ours.items, ours.span)
     return ours
 
 
-def mount_target(node: Node) -> str:
-    """Return the path in the container of a mount's node; mounts are the only lists that are joined."""
-    source, _, rest = str(node.value if isinstance(node, Scalar) else "").partition(":")
+def _name(node: Node) -> str:
+    """Return what an item of a list is about: a mount's path in the container, an option's name, or the item itself."""
+    text = str(node.value if isinstance(node, Scalar) else "")
+    if text.startswith("--"):
+        return text.partition("=")[0]
+    source, _, rest = text.partition(":")
     return rest.partition(":")[0] or source

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import lcm
 from typing import Any
 
+from jobspec.spec.time import seconds
 from jobspec.syntax.nodes import Mapping as Tree
 
 
@@ -107,6 +108,7 @@ class Checkpoint:
     save: str | None
     load: str | None
     save_interval: int | None
+    minutes_before_limit: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +147,16 @@ class Container:
     workdir: str
     mount_home: bool
     writable: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slurm:
+    """Further options: those of sbatch by name (``None`` for one without a value), and srun's as they are written."""
+
+    options: Mapping[str, str | None]
+    sbatch: tuple[str, ...]
+    srun: tuple[str, ...]
+    signal: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +236,14 @@ class Spec:
     env: Mapping[str, str]
     secrets: tuple[str, ...]
     launch: Launch
+    slurm: Slurm
     overrides: Mapping[str, Any]
     cluster: Cluster
     model: Model
     tree: Tree
+
+    @property
+    def exit_minutes(self) -> int | None:
+        """Minutes after which the program saves and ends by itself, ``None`` where nobody asked for it."""
+        margin = self.checkpoint.minutes_before_limit
+        return None if margin is None else seconds(self.resources.time) // 60 - margin

@@ -95,7 +95,9 @@ def _directives(plan: Plan, tasks_per_node: int) -> list[Directive]:
         "open-mode": "append",  # a job that Slurm starts again, after a node failed, keeps what it has said
     }
     directives = [Directive(option, value) for option, value in wanted.items() if value is not None]
-    return [*directives, Directive("exclusive")] if job.exclusive else directives
+    if job.exclusive:
+        directives.append(Directive("exclusive"))
+    return [*directives, *(Directive(option, value) for option, value in job.options)]
 
 
 def _srun(plan: Plan, step: Step, variable: str, name: str) -> Command:
@@ -105,6 +107,7 @@ def _srun(plan: Plan, step: Step, variable: str, name: str) -> Command:
         flags += ["--nodes=1", "--ntasks=1", "--ntasks-per-node=1"]
     if step.kill_on_bad_exit:
         flags.append("--kill-on-bad-exit=1")
+    flags += step.srun_options
     flags += container_flags(plan.container)
     passed = [*plan.secrets, *(one.name for one in plan.env if one.scope is Scope.BATCH), *_MEETING_POINT]
     flags.append("--container-env=" + ",".join(passed))

@@ -185,6 +185,28 @@ def test_secrets_stay_out_of_sight(site: Site) -> None:
         assert value not in text
 
 
+def test_slurm_options_arrive(site: Site) -> None:
+    """Further options reach Slurm as the manifest says: nodes, comment, requeue, and those of srun."""
+    comment = 'it\'s "x" # $HOME \\ é'
+    options = {"comment": comment, "nodelist": "node[03-04]", "requeue": False, "srun": ["--label"]}
+    result = site.submit(site.compile(small(slurm=options)))
+    shown = site.cluster.run("scontrol", "show", "job", str(result.id)).stdout
+
+    assert result.state == "COMPLETED", result.output
+    assert f"   Comment={comment}" in shown
+    assert "Requeue=0" in shown
+    assert {seen["host"] for seen in result.ranks.values()} == {"node03", "node04"}
+    assert {seen["env"]["MASTER_ADDR"] for seen in result.ranks.values()} == {"node03"}
+    assert "\n 0:  iteration" in result.output or "\n0:  iteration" in result.output
+
+
+def test_signal_comes_before_the_limit(site: Site) -> None:
+    """A job with `slurm.signal` is submitted with it, and its ranks are told to save on it."""
+    result = site.submit(site.compile(small(slurm={"signal": "TERM@60"})))
+
+    assert all("train.exit_signal_handler=true" in seen["argv"] for seen in result.ranks.values())
+
+
 def test_image_without_warmup(site: Site) -> None:
     """With `warmup: none` nothing is synced, and the ranks run all the same."""
     result = site.submit(site.compile(small(launch={"warmup": "none"})))

@@ -22,6 +22,9 @@
 #SBATCH --output=/lustre/example/logs/%x_%j.out
 #SBATCH --open-mode=append
 #SBATCH --exclusive
+#SBATCH --qos=long
+#SBATCH --exclude="node[007,019]"
+#SBATCH --requeue
 
 set -euo pipefail
 
@@ -115,6 +118,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   checkpoint.save=/lustre/example/results/llama3-70b-64k \
   checkpoint.load=/lustre/example/results/llama3-70b-64k \
   checkpoint.save_interval=100 \
+  train.exit_duration_in_mins=1420 \
   logger.log_interval=1 \
   dist.distributed_timeout_minutes=60 \
   checkpoint.async_save=true

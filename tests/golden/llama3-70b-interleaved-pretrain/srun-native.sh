@@ -22,6 +22,9 @@
 #SBATCH --output=/lustre/example/logs/%x_%j.out
 #SBATCH --open-mode=append
 #SBATCH --exclusive
+#SBATCH --comment="interleaved schedule, 5 chunks a stage"
+#SBATCH --signal=TERM@600
+#SBATCH --mail-type=FAIL,TIME_LIMIT_90
 
 set -euo pipefail
 
@@ -115,6 +118,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
   checkpoint.load=/lustre/example/results/llama3-70b-interleaved \
   checkpoint.save_interval=200 \
+  train.exit_signal_handler=true \
   logger.log_interval=5
 JOBSPEC_RANK
 
@@ -124,6 +128,7 @@ launch_exit=0
 srun \
   --mpi=pmix \
   --export=ALL \
+  --cpu-bind=cores \
   --container-image=/lustre/example/images/nemo-bridge.sqsh \
   --container-mounts=/lustre:/lustre,/lustre/example/src/Megatron-Bridge:/opt/Megatron-Bridge \
   --no-container-mount-home \

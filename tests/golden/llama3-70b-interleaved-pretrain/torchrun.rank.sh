@@ -26,4 +26,5 @@ exec uv run --no-sync python -m torch.distributed.run \
   checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
   checkpoint.load=/lustre/example/results/llama3-70b-interleaved \
   checkpoint.save_interval=200 \
+  train.exit_signal_handler=true \
   logger.log_interval=5

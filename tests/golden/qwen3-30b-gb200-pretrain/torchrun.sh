@@ -23,6 +23,7 @@
 #SBATCH --output=/scratch/logs/%x_%j.out
 #SBATCH --open-mode=append
 #SBATCH --exclusive
+#SBATCH --segment=2
 
 set -euo pipefail
 

@@ -1,0 +1,96 @@
+"""Further options of sbatch and srun."""
+
+from __future__ import annotations
+
+from jobspec.diagnostics.model import Severity
+from jobspec.rules.registry import Report, rule
+from jobspec.spec.model import Spec
+from jobspec.spec.time import seconds
+
+# What jobspec prints itself, and the key that decides it.
+_OWN = {
+    **dict.fromkeys(("job-name",), "name"),
+    **dict.fromkeys(("account", "partition", "nodes", "time", "mem", "exclusive"), "resources"),
+    **dict.fromkeys(("gpus-per-node", "gres", "gpus", "ntasks-per-node", "ntasks"), "resources.gpus_per_node"),
+    **dict.fromkeys(("output", "error", "open-mode"), "logs"),
+    **dict.fromkeys(("mpi",), "the cluster's mpi"),
+    **dict.fromkeys(("export", "container-env"), "env"),
+    **dict.fromkeys(("kill-on-bad-exit",), "launch.kill_on_bad_exit"),
+    **dict.fromkeys(("container-image", "container-mounts", "container-mount-home"), "container"),
+    **dict.fromkeys(("no-container-mount-home", "container-writable", "container-readonly"), "container"),
+}
+_KEYS = frozenset(
+    (
+        *("qos", "reservation", "constraint", "nodelist", "exclude", "dependency", "array", "comment", "signal"),
+        *("segment", "requeue", "no-requeue", "mail-type", "mail-user"),
+    )
+)
+
+
+@rule("JS271", "option-set-twice", Severity.ERROR)
+def option_set_twice(spec: Spec, report: Report) -> None:
+    """Finds an option of sbatch or srun that has a key of its own.
+
+    Why it matters: of an option that is given twice Slurm takes the last one and says nothing, and pyxis refuses some
+    with "Plugin initialization failed". And the checks read the keys.
+
+    Example:
+
+    ```yaml
+    slurm: {sbatch: [--nodes=4]}
+    ```
+
+    Use instead:
+
+    ```yaml
+    slurm: {sbatch: [--wckey=llm]}
+    ```
+
+    Source: sbatch(1) and srun(1); pyxis, args.c
+    """
+    for where, options in (("sbatch", spec.slurm.sbatch), ("srun", spec.slurm.srun)):
+        for index, option in enumerate(options):
+            name = option.removeprefix("--").partition("=")[0]
+            key = _OWN.get(name) or (f"slurm.{name.replace('-', '_')}" if name in _KEYS and where == "sbatch" else None)
+            if key:
+                report(
+                    f"`--{name}` is set by `{key}`",
+                    at=f"/slurm/{where}/{index}",
+                    help=(f"set `{key}` instead of the option",),
+                )
+
+
+@rule("JS272", "no-time-to-save", Severity.ERROR)
+def no_time_to_save(spec: Spec, report: Report) -> None:
+    """Finds a job that would end, or be told to end, before it has begun.
+
+    Why it matters: the minutes before the limit, and the seconds of the signal, are taken off the time limit.
+
+    Example:
+
+    ```yaml
+    resources: {nodes: 16, time: "0:20:00"}
+    checkpoint: {pretrained: /lustre/models/glm, save: /lustre/results/run, minutes_before_limit: 30}
+    ```
+
+    Use instead:
+
+    ```yaml
+    resources: {nodes: 16, time: "4:00:00"}
+    checkpoint: {pretrained: /lustre/models/glm, save: /lustre/results/run, minutes_before_limit: 30}
+    ```
+
+    Source: sbatch(1), --signal; Megatron-Bridge, src/megatron/bridge/training/config.py, exit_duration_in_mins
+    """
+    limit = seconds(spec.resources.time)
+    margins = {"/checkpoint/minutes_before_limit": 60 * (spec.checkpoint.minutes_before_limit or 0)}
+    if spec.slurm.signal:
+        margins["/slurm/signal"] = int(spec.slurm.signal.partition("@")[2])
+    for pointer, margin in margins.items():
+        if margin and margin >= limit > 0:
+            report(
+                f"the job has {limit // 60} minutes, and is to end {margin // 60} minutes before that",
+                at=pointer,
+                also={"/resources/time": "the time limit"},
+                help=("ask for more time, or end later",),
+            )
