@@ -11,7 +11,8 @@ from jobspec.spec.model import Spec
 from jobspec.spec.references import Library, check_kind, kind_of
 from jobspec.syntax.loader import load
 from jobspec.syntax.nodes import Mapping, find
-from jobspec.targets.protocol import Script
+from jobspec.targets import codes, registry
+from jobspec.targets.protocol import Script, Target
 
 #: The longest per-rank program, in bytes: well below execve's limit of 128 KiB for one argument.
 LONGEST_PROGRAM = 100 * 1024
@@ -75,30 +76,10 @@ class Session:
 def _compile(spec: Spec, wanted: str | None, sink: Sink) -> Compiled:
     from jobspec import passes
     from jobspec.ir.lower import lower
-    from jobspec.targets import codes, registry
 
     plan = passes.run(lower(spec), spec)
-    name = wanted or spec.target or registry.DEFAULT
-    target = registry.find(name)
-    node = None if wanted else find(spec.tree, "/target")
-    if target is None:
-        listed = ", ".join(f"`{one}`" for one in registry.names())
-        sink.report(
-            codes.UNKNOWN_TARGET,
-            f"there is no target `{name}`",
-            at=node.span if node else None,
-            pointer="/target",
-            notes=(f"known: {listed}",),
-        )
-        return Compiled(sink, spec, plan)
-    if spec.framework not in target.frameworks:
-        sink.report(
-            codes.UNSUPPORTED_FRAMEWORK,
-            f"the target `{name}` cannot launch `{spec.framework}`",
-            at=node.span if node else None,
-            pointer="/target",
-            notes=("it launches " + ", ".join(f"`{one}`" for one in sorted(target.frameworks)),),
-        )
+    target = _find_target(spec, wanted, sink)
+    if target is None or not _can_express(target, plan, spec, sink):
         return Compiled(sink, spec, plan)
     script = target.compile(plan)
     size = len(script.rank_program.encode())
@@ -107,10 +88,52 @@ def _compile(spec: Spec, wanted: str | None, sink: Sink) -> Compiled:
             codes.OVERSIZED_PROGRAM,
             f"the program of a rank has {size:,} bytes, but at most {LONGEST_PROGRAM:,} are safe",
             notes=("Linux takes no argument of 131,072 bytes or more (execve(2), MAX_ARG_STRLEN)",),
-            help=("shorten `overrides`, or the list of `data.paths`",),
+            help=("shorten `overrides` or `args`, or the list of `data.paths`",),
         )
         return Compiled(sink, spec, plan)
     return Compiled(sink, spec, plan, script)
+
+
+def _find_target(spec: Spec, wanted: str | None, sink: Sink) -> Target | None:
+    """Return the target of a job; ``wanted`` overrides the manifest's own."""
+    name = wanted or spec.target or registry.DEFAULT
+    target = registry.find(name)
+    node = None if wanted else find(spec.tree, "/target")
+    at = node.span if node else None
+    if target is None:
+        listed = ", ".join(f"`{one}`" for one in registry.names())
+        sink.report(
+            codes.UNKNOWN_TARGET,
+            f"there is no target `{name}`",
+            at=at,
+            pointer="/target",
+            notes=(f"known: {listed}",),
+        )
+        return None
+    if spec.framework not in target.frameworks:
+        sink.report(
+            codes.UNSUPPORTED_FRAMEWORK,
+            f"the target `{name}` cannot launch `{spec.framework}`",
+            at=at,
+            pointer="/target",
+            notes=("it launches " + ", ".join(f"`{one}`" for one in sorted(target.frameworks)),),
+        )
+        return None
+    return target
+
+
+def _can_express(target: Target, plan: Plan, spec: Spec, sink: Sink) -> bool:
+    unsupported = target.unsupported(plan)
+    for pointer, what in unsupported.items():
+        node = find(spec.tree, pointer)
+        sink.report(
+            codes.UNSUPPORTED_BY_TARGET,
+            f"the target `{target.name}` cannot express {what}",
+            at=node.span if node else None,
+            pointer=pointer,
+            help=("use another target, or remove it",),
+        )
+    return not unsupported
 
 
 def _display(path: str) -> str:

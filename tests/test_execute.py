@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 
-from jobspec.targets.registry import BUILTIN
 from tests.golden_files import GOLDEN, ROOT
-from tests.test_golden import MANIFESTS
+from tests.test_golden import MANIFESTS, TARGETS
 
 FAKES = ROOT / "tests" / "fakes" / "bin"
 SECRETS = {"HF_TOKEN": "hf secret 'value'", "WANDB_API_KEY": "key$(id)"}
@@ -80,7 +79,7 @@ def golden(name: str, target: str = "srun-native") -> str:
     return (GOLDEN / name / f"{target}.sh").read_text(encoding="utf-8")
 
 
-@pytest.fixture(params=[(name, target) for name in MANIFESTS for target in BUILTIN], ids="/".join)
+@pytest.fixture(params=[pair for pair in TARGETS if pair[1] != "interactive"], ids="/".join)
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     """Each golden script, executed."""
     return Run(golden(*request.param), tmp_path)

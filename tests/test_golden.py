@@ -11,7 +11,15 @@ from jobspec.targets.registry import BUILTIN
 from tests.golden_files import GOLDEN, ROOT, GoldenScript
 
 MANIFESTS = sorted(path.stem for path in (ROOT / "manifests").glob("*.yaml"))
-SCRIPTS = [f"{name}/{target}.{kind}" for name in MANIFESTS for target in BUILTIN for kind in ("sh", "rank.sh")]
+
+
+def applies(manifest: str, target: str) -> bool:
+    """Whether a target can express a manifest of the repository."""
+    return Session().compile(str(ROOT / "manifests" / f"{manifest}.yaml"), target).script is not None
+
+
+TARGETS = [(name, target) for name in MANIFESTS for target in BUILTIN if applies(name, target)]
+SCRIPTS = [f"{name}/{target}.{kind}" for name, target in TARGETS for kind in ("sh", "rank.sh")]
 FILES = [*SCRIPTS, *(f"{name}/plan.json" for name in MANIFESTS)]
 
 

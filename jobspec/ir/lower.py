@@ -75,10 +75,15 @@ def _summary(spec: Spec, framework: str) -> tuple[str, ...]:
         *(spec.description or "").split("\n"),
         "",
         f"Layout: {_layout(spec.layout)}",
-        f"        on {resources.nodes} nodes of {resources.gpus_per_node} GPUs ({resources.world} ranks)",
+        f"        on {_count(resources.nodes, 'node')} of {_count(resources.gpus_per_node, 'GPU')} "
+        f"({_count(resources.world, 'rank')})",
         f"Batch:  {training.global_batch_size} samples a step: dp {spec.layout.dp}, micro batch "
         f"{training.micro_batch_size}, {microbatches} microbatches{length}",
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def _layout(layout: Layout) -> str:

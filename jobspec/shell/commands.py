@@ -48,6 +48,6 @@ def show_export(name: str, value: str) -> Sh:
     return Sh(f"export {name}={show(value)}")
 
 
-def show_guard(name: str) -> Sh:
+def show_guard(name: str, starter: str) -> Sh:
     """Print a guard that ends the script with a message where a variable is unset or empty."""
-    return Sh(f': "${{{name}:?set it in the shell that runs sbatch}}"')
+    return Sh(f': "${{{name}:?set it in the shell that {starter}}}"')

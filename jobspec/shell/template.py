@@ -49,6 +49,7 @@ def environment() -> Environment:
         comment=show_comment,
         export=lambda variable: show_export(variable.name, variable.value),
         guard=show_guard,
+        command_comment=lambda command: show_comment(show_command(command)),
         heredoc=lambda text, delimiter: show_heredoc(delimiter, text),
     )
     return made

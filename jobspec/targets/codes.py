@@ -51,6 +51,33 @@ Source: `jobspec targets`
 """,
 )
 
+UNSUPPORTED_BY_TARGET = Code(
+    "JS403",
+    "unsupported-by-target",
+    Severity.ERROR,
+    """\
+Finds a part of a job that the target cannot express.
+
+Why it matters: a target that passed over it would run another job.
+
+Example:
+
+```yaml
+target: interactive
+slurm: {array: 0-3}
+```
+
+Use instead:
+
+```yaml
+target: srun-native
+slurm: {array: 0-3}
+```
+
+Source: salloc(1), which has no --array and no --requeue
+""",
+)
+
 OVERSIZED_PROGRAM = Code(
     "JS501",
     "oversized-program",
@@ -69,4 +96,4 @@ Source: execve(2), MAX_ARG_STRLEN
 """,
 )
 
-CODES = (UNKNOWN_TARGET, UNSUPPORTED_FRAMEWORK, OVERSIZED_PROGRAM)
+CODES = (UNKNOWN_TARGET, UNSUPPORTED_FRAMEWORK, UNSUPPORTED_BY_TARGET, OVERSIZED_PROGRAM)

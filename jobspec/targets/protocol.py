@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from jobspec.ir.plan import Plan
@@ -27,10 +27,12 @@ class Target:
         summary: what it emits, in one line.
         frameworks: the frameworks whose plans it takes.
         compile: makes the script; the plan is valid, and every part of it that is not ``None`` has to be expressed.
-
+        unsupported: tells what the target cannot express of a plan: the JSON pointer of each place in the manifest, and
+            what stands there. It is reported, and nothing is compiled.
     """
 
     name: str
     summary: str
     frameworks: frozenset[str]
     compile: Callable[[Plan], Script]
+    unsupported: Callable[[Plan], Mapping[str, str]] = lambda _plan: {}

@@ -11,6 +11,7 @@ from jobspec.targets.protocol import Target
 BUILTIN = {
     "srun-native": "jobspec.targets.srun_native:TARGET",
     "torchrun": "jobspec.targets.torchrun:TARGET",
+    "interactive": "jobspec.targets.interactive:TARGET",
 }
 
 DEFAULT = "srun-native"

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 
-from jobspec.ir.plan import Container, EnvVar, Plan, Program, Scope, Spread, Step, StepKind
+from jobspec.ir.plan import EnvVar, JobHeader, Plan, Program, Scope, Spread, Step, StepKind
 from jobspec.shell.commands import Command, command
 from jobspec.shell.sbatch import Directive
 from jobspec.shell.template import render
-from jobspec.shell.words import Var, word
+from jobspec.shell.words import Sh, Var, word
 from jobspec.targets.protocol import Script
 
 # Set by the script from what Slurm says; named here because a variable that the image sets too would win otherwise.
@@ -50,6 +50,7 @@ def compile_sbatch(plan: Plan, launcher: Launcher) -> Script:
         logs=plan.job.logs,
         directives=_directives(plan, launcher.tasks_per_node(plan)),
         secrets=plan.secrets,
+        starter=Sh("runs sbatch"),
         required_paths=plan.required_paths,
         env=exports(plan, Scope.BATCH),
         rank_comment=launcher.comment,
@@ -80,8 +81,8 @@ def exports(plan: Plan, scope: Scope) -> list[tuple[str, list[EnvVar]]]:
     return [(why, list(group)) for why, group in groupby(variables, key=lambda variable: variable.why)]
 
 
-def _directives(plan: Plan, tasks_per_node: int) -> list[Directive]:
-    job = plan.job
+def allocation(job: JobHeader, tasks_per_node: int) -> list[Directive]:
+    """Return what sbatch and salloc are asked for alike."""
     wanted = {
         "job-name": job.name,
         "account": job.account,
@@ -91,13 +92,19 @@ def _directives(plan: Plan, tasks_per_node: int) -> list[Directive]:
         "gpus-per-node": str(job.gpus_per_node),
         "mem": job.memory,
         "time": job.time,
-        "output": f"{job.logs.rstrip('/')}/%x_%j.out",
-        "open-mode": "append",  # a job that Slurm starts again, after a node failed, keeps what it has said
     }
     directives = [Directive(option, value) for option, value in wanted.items() if value is not None]
-    if job.exclusive:
-        directives.append(Directive("exclusive"))
-    return [*directives, *(Directive(option, value) for option, value in job.options)]
+    return [*directives, Directive("exclusive")] if job.exclusive else directives
+
+
+def _directives(plan: Plan, tasks_per_node: int) -> list[Directive]:
+    job = plan.job
+    return [
+        *allocation(job, tasks_per_node),
+        Directive("output", f"{job.logs.rstrip('/')}/%x_%j.out"),
+        Directive("open-mode", "append"),  # a job that Slurm starts again, after a node failed, keeps what it has said
+        *(Directive(option, value) for option, value in job.options),
+    ]
 
 
 def _srun(plan: Plan, step: Step, variable: str, name: str) -> Command:
@@ -108,14 +115,16 @@ def _srun(plan: Plan, step: Step, variable: str, name: str) -> Command:
     if step.kill_on_bad_exit:
         flags.append("--kill-on-bad-exit=1")
     flags += step.srun_options
-    flags += container_flags(plan.container)
-    passed = [*plan.secrets, *(one.name for one in plan.env if one.scope is Scope.BATCH), *_MEETING_POINT]
-    flags.append("--container-env=" + ",".join(passed))
+    flags += container_flags(plan, *_MEETING_POINT)
     return command("srun", *flags, ("bash", "-c", word(Var(variable)), name))
 
 
-def container_flags(container: Container) -> list[str]:
-    """Return pyxis's options of srun; they are none of sbatch's (pyxis before 0.12 knows them only in srun)."""
+def container_flags(plan: Plan, *own: str) -> list[str]:
+    """Return pyxis's options of srun; they are none of sbatch's (pyxis before 0.12 knows them only in srun).
+
+    ``own`` are names of variables that the script sets besides those of the plan.
+    """
+    container = plan.container
     flags = [f"--container-image={container.image}"]
     if container.mounts:
         mounts = (
@@ -127,4 +136,5 @@ def container_flags(container: Container) -> list[str]:
     flags.append("--container-mount-home" if container.mount_home else "--no-container-mount-home")
     if container.writable is not None:
         flags.append("--container-writable" if container.writable else "--container-readonly")
-    return flags
+    passed = [*plan.secrets, *(one.name for one in plan.env if one.scope is Scope.BATCH), *own]
+    return [*flags, "--container-env=" + ",".join(passed)] if passed else flags

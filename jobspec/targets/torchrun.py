@@ -9,7 +9,7 @@ from jobspec.targets.protocol import Target
 from jobspec.targets.sbatch import Launcher, compile_sbatch
 
 
-def _main(plan: Plan, program: Program) -> Command:
+def torchrun_main(plan: Plan, program: Program) -> Command:
     """Return torchrun with the job's script.
 
     The node's number is the task's own. Address and port are always given: without them torchrun meets at
@@ -31,7 +31,7 @@ _LAUNCHER = Launcher(
     comment="What each node runs inside the container: torchrun, which starts the ranks. It is read as it stands, so\n"
     "a variable in it is the task's own.",
     tasks_per_node=lambda _plan: 1,
-    main=_main,
+    main=torchrun_main,
 )
 
 TARGET = Target(

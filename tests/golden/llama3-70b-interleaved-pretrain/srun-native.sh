@@ -19,9 +19,9 @@
 #SBATCH --ntasks-per-node=8
 #SBATCH --gpus-per-node=8
 #SBATCH --time=1-00:00:00
+#SBATCH --exclusive
 #SBATCH --output=/lustre/example/logs/%x_%j.out
 #SBATCH --open-mode=append
-#SBATCH --exclusive
 #SBATCH --comment="interleaved schedule, 5 chunks a stage"
 #SBATCH --signal=TERM@600
 #SBATCH --mail-type=FAIL,TIME_LIMIT_90

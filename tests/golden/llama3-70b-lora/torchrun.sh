@@ -3,7 +3,7 @@
 # LoRA on one node, from an image that holds every package.
 #
 # Layout: tp 8, pp 1, cp 1, ep 1, etp 8, dp 1, no sequence parallelism
-#         on 1 nodes of 8 GPUs (8 ranks)
+#         on 1 node of 8 GPUs (8 ranks)
 # Batch:  8 samples a step: dp 1, micro batch 1, 8 microbatches, 4096 tokens a sample
 #
 # Slurm does not make the folder of --output, and without it the job ends at once and leaves no log. So:
@@ -19,9 +19,9 @@
 #SBATCH --ntasks-per-node=1
 #SBATCH --gpus-per-node=8
 #SBATCH --time=4:00:00
+#SBATCH --exclusive
 #SBATCH --output=/lustre/example/logs/%x_%j.out
 #SBATCH --open-mode=append
-#SBATCH --exclusive
 
 set -euo pipefail
 

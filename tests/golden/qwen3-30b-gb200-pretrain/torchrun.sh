@@ -20,9 +20,9 @@
 #SBATCH --gpus-per-node=4
 #SBATCH --mem=0
 #SBATCH --time=0:30:00
+#SBATCH --exclusive
 #SBATCH --output=/scratch/logs/%x_%j.out
 #SBATCH --open-mode=append
-#SBATCH --exclusive
 #SBATCH --segment=2
 
 set -euo pipefail

@@ -19,9 +19,9 @@
 #SBATCH --ntasks-per-node=8
 #SBATCH --gpus-per-node=8
 #SBATCH --time=24:00:00
+#SBATCH --exclusive
 #SBATCH --output=/lustre/example/logs/%x_%j.out
 #SBATCH --open-mode=append
-#SBATCH --exclusive
 
 set -euo pipefail
 

@@ -1,0 +1,70 @@
+"""The target ``interactive``: a shell in the container of an allocation, or a command there."""
+
+from __future__ import annotations
+
+from jobspec.ir.plan import Plan, Program, Scope, StepKind
+from jobspec.shell.commands import Command, command
+from jobspec.shell.sbatch import Directive
+from jobspec.shell.template import render
+from jobspec.shell.words import Sh, word
+from jobspec.targets.protocol import Script, Target
+from jobspec.targets.sbatch import allocation, container_flags, exports, plain_main
+
+# Options of sbatch that salloc does not have (salloc(1)), and the key of the manifest that sets each.
+_BATCH_ONLY = {
+    "array": "/slurm/array",
+    "requeue": "/slurm/requeue",
+    "no-requeue": "/slurm/requeue",
+}
+
+
+def _unsupported(plan: Plan) -> dict[str, str]:
+    """Return what a shell cannot have: the places in the manifest, and what stands there."""
+    return {_BATCH_ONLY[option]: f"`--{option}` of sbatch" for option, _ in plan.job.options if option in _BATCH_ONLY}
+
+
+def _compile(plan: Plan) -> Script:
+    launch = next(step.program for step in plan.steps if step.kind is StepKind.LAUNCH)
+    shell_program = render(
+        "interactive/shell.sh.j2",
+        env=exports(plan, Scope.RANK),
+        workdir=word(launch.workdir),
+        python_path=launch.python_path and word(launch.python_path),
+        setup=launch.setup,
+        launch=_on_this_node(plan, launch),
+    )
+    asked = [*allocation(plan.job, 1), *(Directive(option, value) for option, value in plan.job.options)]
+    flags = [f"--mpi={plan.mpi}", "--export=ALL", "--nodes=1", "--ntasks=1", "--ntasks-per-node=1"]
+    flags += [f"--gpus-per-node={plan.job.gpus_per_node}", *container_flags(plan)]
+    text = render(
+        "interactive/script.sh.j2",
+        summary="\n".join(plan.summary),
+        secrets=plan.secrets,
+        starter=Sh("runs it"),
+        env=exports(plan, Scope.BATCH),
+        shell_program=shell_program,
+        allocate=command("salloc", *(_option(one) for one in asked)),
+        step=command("srun", *flags),
+    )
+    return Script(text=text, rank_program=shell_program)
+
+
+def _option(directive: Directive) -> str:
+    return f"--{directive.option}" + ("" if directive.value is None else f"={directive.value}")
+
+
+def _on_this_node(plan: Plan, program: Program) -> Command:
+    """Return the job's program under torchrun on one node: the shell is one task, so something must start the ranks."""
+    torchrun = ("-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={plan.job.gpus_per_node}")
+    first, *rest = plain_main(plan, program).groups
+    script = first[len(program.python) :]
+    return Command(((*program.python, *torchrun), script, *rest))
+
+
+TARGET = Target(
+    name="interactive",
+    summary="script for a login node; a shell in the container of an allocation, or a command there",
+    frameworks=frozenset({"bridge", "mlm"}),
+    compile=_compile,
+    unsupported=_unsupported,
+)

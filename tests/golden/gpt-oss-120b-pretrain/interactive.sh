@@ -1,0 +1,102 @@
+#!/bin/bash
+# gpt-oss-120b-pretrain: pretrain with Megatron Bridge, recipe gpt_oss_120b_pretrain_64gpu_h100_bf16_config
+# Pretraining of a mixture of experts with tensor, sequence, pipeline and expert parallelism.
+#
+# Layout: tp 2, pp 4, cp 1, ep 16, etp 1, dp 8, sequence parallel
+#         on 8 nodes of 8 GPUs (64 ranks)
+# Batch:  512 samples a step: dp 8, micro batch 1, 64 microbatches, 4096 tokens a sample
+#
+# On a login node:
+#   bash THIS_SCRIPT                a shell in the container, on the first node of the allocation
+#   bash THIS_SCRIPT COMMAND ...    run a command there instead, and end with its exit code
+#
+# The same by hand: the salloc line below, then the srun line with --pty and `bash`, then the lines of the set-up.
+#
+# Compiled by jobspec: change the manifest, not this text.
+
+set -euo pipefail
+
+# Secrets come from the shell that runs it; their values stand nowhere in this script.
+: "${HF_TOKEN:?set it in the shell that runs it}"
+
+# Caches that all nodes share: what one prepares, the others find.
+export HF_HOME=/lustre/example/cache/huggingface
+export UV_CACHE_DIR=/lustre/example/cache/uv
+export NEMO_HOME=/lustre/example/cache/nemo
+
+# The log holds what a rank said last, also when it is killed.
+export PYTHONUNBUFFERED=1
+
+# Free the buffers of collectives as they finish.
+export TORCH_NCCL_AVOID_RECORD_STREAMS=1
+
+# No reduction inside of NVSwitch: it takes memory of each GPU.
+export NCCL_NVLS_ENABLE=0
+
+# From the cluster file and the manifest.
+export NCCL_IB_TIMEOUT=19
+export TOKENIZERS_PARALLELISM=False
+
+# What is set up inside the container before the shell or the command. It is read as it stands.
+IFS= read -r -d '' shell_program <<'JOBSPEC_SHELL' || true
+set -euo pipefail
+
+cd /opt/Megatron-Bridge
+uv sync
+
+# The job's own program, for the GPUs of this node:
+# uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
+#   scripts/training/run_recipe.py \
+#   --recipe gpt_oss_120b_pretrain_64gpu_h100_bf16_config \
+#   --mode pretrain \
+#   model.tensor_model_parallel_size=2 \
+#   model.pipeline_model_parallel_size=4 \
+#   model.virtual_pipeline_model_parallel_size=null \
+#   model.context_parallel_size=1 \
+#   model.expert_model_parallel_size=16 \
+#   model.expert_tensor_parallel_size=1 \
+#   model.sequence_parallel=true \
+#   train.micro_batch_size=1 \
+#   train.global_batch_size=512 \
+#   train.train_iters=1000 \
+#   dataset.seq_length=4096 \
+#   scheduler.lr_decay_iters=1000 \
+#   checkpoint.save=/lustre/example/results/gpt-oss-120b \
+#   checkpoint.load=/lustre/example/results/gpt-oss-120b \
+#   checkpoint.save_interval=250
+if (($#)); then
+  exec "$@"
+fi
+exec bash
+JOBSPEC_SHELL
+
+# A shell needs a terminal; a command may run without one.
+terminal=()
+if (($# == 0)) || [[ -t 0 && -t 1 ]]; then
+  terminal=(--pty)
+fi
+
+# GPUs are asked for twice: for the allocation, and for the step in it.
+exec salloc \
+  --job-name=gpt-oss-120b-pretrain \
+  --account=llm \
+  --partition=batch \
+  --nodes=8 \
+  --ntasks-per-node=1 \
+  --gpus-per-node=8 \
+  --time=24:00:00 \
+  --exclusive \
+  srun \
+  --mpi=pmix \
+  --export=ALL \
+  --nodes=1 \
+  --ntasks=1 \
+  --ntasks-per-node=1 \
+  --gpus-per-node=8 \
+  --container-image=/lustre/example/images/nemo-bridge.sqsh \
+  --container-mounts=/lustre:/lustre,/lustre/example/src/Megatron-Bridge:/opt/Megatron-Bridge \
+  --no-container-mount-home \
+  --container-writable \
+  --container-env=HF_TOKEN,HF_HOME,UV_CACHE_DIR,NEMO_HOME,PYTHONUNBUFFERED,TORCH_NCCL_AVOID_RECORD_STREAMS,NCCL_NVLS_ENABLE,NCCL_IB_TIMEOUT,TOKENIZERS_PARALLELISM \
+  "${terminal[@]}" \
+  bash -c "$shell_program" shell "$@"

@@ -1,0 +1,31 @@
+set -euo pipefail
+
+cd /opt/Megatron-Bridge
+uv sync
+
+# The job's own program, for the GPUs of this node:
+# uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
+#   scripts/training/run_recipe.py \
+#   --recipe llama3_70b_pretrain_32gpu_h100_bf16_config \
+#   --mode pretrain \
+#   model.tensor_model_parallel_size=4 \
+#   model.pipeline_model_parallel_size=4 \
+#   model.virtual_pipeline_model_parallel_size=5 \
+#   model.context_parallel_size=2 \
+#   model.expert_model_parallel_size=1 \
+#   model.expert_tensor_parallel_size=4 \
+#   model.sequence_parallel=true \
+#   train.micro_batch_size=1 \
+#   train.global_batch_size=512 \
+#   train.train_iters=2000 \
+#   dataset.seq_length=8192 \
+#   scheduler.lr_decay_iters=2000 \
+#   checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
+#   checkpoint.load=/lustre/example/results/llama3-70b-interleaved \
+#   checkpoint.save_interval=200 \
+#   train.exit_signal_handler=true \
+#   logger.log_interval=5
+if (($#)); then
+  exec "$@"
+fi
+exec bash

@@ -1,0 +1,107 @@
+#!/bin/bash
+# llama3-70b-interleaved-pretrain: pretrain with Megatron Bridge, recipe llama3_70b_pretrain_32gpu_h100_bf16_config
+# Virtual pipeline. Each of the 4 stages holds 5 chunks of 4 layers, which shortens the pipeline's bubble.
+#
+# Layout: tp 4, pp 4, vpp 5, cp 2, ep 1, etp 4, dp 1, sequence parallel
+#         on 4 nodes of 8 GPUs (32 ranks)
+# Batch:  512 samples a step: dp 1, micro batch 1, 512 microbatches, 8192 tokens a sample
+#
+# On a login node:
+#   bash THIS_SCRIPT                a shell in the container, on the first node of the allocation
+#   bash THIS_SCRIPT COMMAND ...    run a command there instead, and end with its exit code
+#
+# The same by hand: the salloc line below, then the srun line with --pty and `bash`, then the lines of the set-up.
+#
+# Compiled by jobspec: change the manifest, not this text.
+
+set -euo pipefail
+
+# Secrets come from the shell that runs it; their values stand nowhere in this script.
+: "${HF_TOKEN:?set it in the shell that runs it}"
+
+# Caches that all nodes share: what one prepares, the others find.
+export HF_HOME=/lustre/example/cache/huggingface
+export UV_CACHE_DIR=/lustre/example/cache/uv
+export NEMO_HOME=/lustre/example/cache/nemo
+
+# The log holds what a rank said last, also when it is killed.
+export PYTHONUNBUFFERED=1
+
+# Free the buffers of collectives as they finish.
+export TORCH_NCCL_AVOID_RECORD_STREAMS=1
+
+# No reduction inside of NVSwitch: it takes memory of each GPU.
+export NCCL_NVLS_ENABLE=0
+
+# From the cluster file and the manifest.
+export NCCL_IB_TIMEOUT=19
+export TOKENIZERS_PARALLELISM=False
+
+# What is set up inside the container before the shell or the command. It is read as it stands.
+IFS= read -r -d '' shell_program <<'JOBSPEC_SHELL' || true
+set -euo pipefail
+
+cd /opt/Megatron-Bridge
+uv sync
+
+# The job's own program, for the GPUs of this node:
+# uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
+#   scripts/training/run_recipe.py \
+#   --recipe llama3_70b_pretrain_32gpu_h100_bf16_config \
+#   --mode pretrain \
+#   model.tensor_model_parallel_size=4 \
+#   model.pipeline_model_parallel_size=4 \
+#   model.virtual_pipeline_model_parallel_size=5 \
+#   model.context_parallel_size=2 \
+#   model.expert_model_parallel_size=1 \
+#   model.expert_tensor_parallel_size=4 \
+#   model.sequence_parallel=true \
+#   train.micro_batch_size=1 \
+#   train.global_batch_size=512 \
+#   train.train_iters=2000 \
+#   dataset.seq_length=8192 \
+#   scheduler.lr_decay_iters=2000 \
+#   checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
+#   checkpoint.load=/lustre/example/results/llama3-70b-interleaved \
+#   checkpoint.save_interval=200 \
+#   train.exit_signal_handler=true \
+#   logger.log_interval=5
+if (($#)); then
+  exec "$@"
+fi
+exec bash
+JOBSPEC_SHELL
+
+# A shell needs a terminal; a command may run without one.
+terminal=()
+if (($# == 0)) || [[ -t 0 && -t 1 ]]; then
+  terminal=(--pty)
+fi
+
+# GPUs are asked for twice: for the allocation, and for the step in it.
+exec salloc \
+  --job-name=llama3-70b-interleaved-pretrain \
+  --account=llm \
+  --partition=batch \
+  --nodes=4 \
+  --ntasks-per-node=1 \
+  --gpus-per-node=8 \
+  --time=1-00:00:00 \
+  --exclusive \
+  --comment='interleaved schedule, 5 chunks a stage' \
+  --signal=TERM@600 \
+  --mail-type=FAIL,TIME_LIMIT_90 \
+  srun \
+  --mpi=pmix \
+  --export=ALL \
+  --nodes=1 \
+  --ntasks=1 \
+  --ntasks-per-node=1 \
+  --gpus-per-node=8 \
+  --container-image=/lustre/example/images/nemo-bridge.sqsh \
+  --container-mounts=/lustre:/lustre,/lustre/example/src/Megatron-Bridge:/opt/Megatron-Bridge \
+  --no-container-mount-home \
+  --container-writable \
+  --container-env=HF_TOKEN,HF_HOME,UV_CACHE_DIR,NEMO_HOME,PYTHONUNBUFFERED,TORCH_NCCL_AVOID_RECORD_STREAMS,NCCL_NVLS_ENABLE,NCCL_IB_TIMEOUT,TOKENIZERS_PARALLELISM \
+  "${terminal[@]}" \
+  bash -c "$shell_program" shell "$@"

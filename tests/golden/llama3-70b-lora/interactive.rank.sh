@@ -1,0 +1,33 @@
+set -euo pipefail
+
+cd /opt/Megatron-Bridge
+
+# The job's own program, for the GPUs of this node:
+# uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
+#   scripts/training/run_recipe.py \
+#   --recipe llama3_70b_peft_8gpu_h100_bf16_config \
+#   --mode lora \
+#   model.tensor_model_parallel_size=8 \
+#   model.pipeline_model_parallel_size=1 \
+#   model.virtual_pipeline_model_parallel_size=null \
+#   model.context_parallel_size=1 \
+#   model.expert_model_parallel_size=1 \
+#   model.expert_tensor_parallel_size=8 \
+#   model.sequence_parallel=false \
+#   train.micro_batch_size=1 \
+#   train.global_batch_size=8 \
+#   train.train_iters=500 \
+#   dataset.seq_length=4096 \
+#   optimizer.lr=0.0001 \
+#   scheduler.lr_decay_iters=500 \
+#   checkpoint.pretrained_checkpoint=/lustre/example/models/Meta-Llama-3-70B/iter_0000000 \
+#   checkpoint.save=/lustre/example/results/llama3-70b-lora \
+#   checkpoint.load=/lustre/example/results/llama3-70b-lora \
+#   logger.log_interval=1 \
+#   peft.dim=16 \
+#   peft.alpha=32 \
+#   peft.target_modules='[linear_qkv,linear_proj]'
+if (($#)); then
+  exec "$@"
+fi
+exec bash

@@ -1,0 +1,26 @@
+set -euo pipefail
+
+# Slurm's numbers under the names that torch.distributed reads.
+export RANK="$SLURM_PROCID"
+export WORLD_SIZE="$SLURM_NTASKS"
+export LOCAL_RANK="$SLURM_LOCALID"
+
+cd /opt/Megatron-Bridge
+uv sync
+exec uv run --no-sync python scripts/training/run_recipe.py \
+  --recipe qwen3_8b_pretrain_config \
+  --mode pretrain \
+  --dataset mock \
+  model.tensor_model_parallel_size=1 \
+  model.pipeline_model_parallel_size=1 \
+  model.virtual_pipeline_model_parallel_size=null \
+  model.context_parallel_size=1 \
+  model.expert_model_parallel_size=1 \
+  model.expert_tensor_parallel_size=1 \
+  model.sequence_parallel=false \
+  train.micro_batch_size=1 \
+  train.global_batch_size=32 \
+  train.train_iters=10 \
+  dataset.seq_length=4096 \
+  scheduler.lr_decay_iters=10 \
+  logger.log_interval=1
