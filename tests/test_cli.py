@@ -134,6 +134,7 @@ def test_standard_input() -> None:
         (["compile", MANIFEST, MANIFEST], "give a folder"),
         (["compile", MANIFEST, MANIFEST, "-o", "x/"], "several manifests would be written to x/glm45v-sft.sh"),
         (["compile", MANIFEST, BROKEN, "-o", MANIFEST], "is no folder"),
+        (["compile", MANIFEST, "-o", MANIFEST], "is the manifest itself"),
         (["compile", "-", "-"], "only once"),
         (["compile", MANIFEST, "--check"], "with -o FILE"),
         (["explain"], "which code"),

@@ -58,6 +58,8 @@ def _usage_mistake(arguments: argparse.Namespace) -> str | None:
     if arguments.manifests.count("-") > 1:
         return "standard input can be read only once"
     to_stdout = arguments.output in (None, "-")
+    if not to_stdout and os.path.realpath(arguments.output) in map(os.path.realpath, arguments.manifests):
+        return f"{arguments.output} is the manifest itself"
     if arguments.check and to_stdout:
         return "--check compares with a file: say which, with -o FILE or -o DIR"
     if len(arguments.manifests) == 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobspec.diagnostics.model import Severity
 from jobspec.rules.registry import Report, rule
-from jobspec.spec.environment import looks_secret, reserved
+from jobspec.spec.environment import STEERING, looks_secret, reserved
 from jobspec.spec.model import Spec
 
 
@@ -29,10 +29,12 @@ def reserved_variable(spec: Spec, report: Report) -> None:
 
     Source: bash(1), "Shell Variables"; srun(1), "INPUT ENVIRONMENT VARIABLES" and "OUTPUT ENVIRONMENT VARIABLES"
     """
-    named = [(f"/env/{name}", name) for name in spec.env]
-    named += [(f"/secrets/{index}", name) for index, name in enumerate(spec.secrets)]
-    for pointer, name in named:
-        owner = reserved(name)
+    named = [(f"/env/{name}", name, reserved(name)) for name in spec.env]
+    for index, name in enumerate(spec.secrets):
+        # The host's own value would come into the container.
+        owner = reserved(name) or ("the container has one of its own" if name in STEERING else None)
+        named.append((f"/secrets/{index}", name, owner))
+    for pointer, name, owner in named:
         if owner:
             report(f"`{name}` cannot be set by a job: {owner}", at=pointer, help=(f"remove `{name}`",))
 
@@ -96,3 +98,37 @@ def variable_and_secret(spec: Spec, report: Report) -> None:
                 also={f"/env/{name}": "its value"},
                 help=("remove one of the two",),
             )
+
+
+@rule("JS244", "mounts-on-one-target", Severity.ERROR)
+def mounts_on_one_target(spec: Spec, report: Report) -> None:
+    """Finds two mounts with the same place in the container.
+
+    Why it matters: the later one hides the earlier one, and nothing says so.
+
+    Example:
+
+    ```yaml
+    container: {image: /lustre/images/nemo.sqsh, mounts: ["/lustre/a:/data", "/lustre/b:/data"]}
+    ```
+
+    Use instead:
+
+    ```yaml
+    container: {image: /lustre/images/nemo.sqsh, mounts: ["/lustre/a:/data", "/lustre/b:/data2"]}
+    ```
+
+    Source: mount(2); pyxis, README, --container-mounts
+    """
+    first: dict[str, int] = {}
+    for index, mount in enumerate(spec.container.mounts):
+        target = mount.target.rstrip("/") or "/"
+        if target in first:
+            report(
+                f"two mounts have the target `{target}`",
+                at=f"/container/mounts/{index}",
+                label="again here",
+                also={f"/container/mounts/{first[target]}": "first here"},
+                help=("give one of them another target",),
+            )
+        first.setdefault(target, index)

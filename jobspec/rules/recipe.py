@@ -200,3 +200,35 @@ def paths_without_their_dataset(spec: Spec, report: Report) -> None:
             notes=("without a blend Megatron Bridge trains on mock data",),
             help=("add `paths`, or use `dataset: mock`",),
         )
+
+
+@rule("JS236", "override-set-twice", Severity.ERROR)
+def override_set_twice(spec: Spec, report: Report) -> None:
+    """Finds a field that is both overridden and added.
+
+    Why it matters: `a.b` changes a field and `+a.b` adds one; of the two the later one wins, and nothing says so.
+
+    Example:
+
+    ```yaml
+    overrides: {model.extra.field: 1, +model.extra.field: 2}
+    ```
+
+    Use instead:
+
+    ```yaml
+    overrides: {+model.extra.field: 2}
+    ```
+
+    Source: Hydra 1.3, override grammar
+    """
+    for key in spec.overrides:
+        plain = key.removeprefix("+")
+        if plain != key and plain in spec.overrides:
+            report(
+                f"`{plain}` is set twice",
+                at=f"/overrides/{key}",
+                label="again here",
+                also={f"/overrides/{plain}": "first here"},
+                help=("remove one of the two",),
+            )
