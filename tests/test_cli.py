@@ -133,7 +133,7 @@ def test_standard_input() -> None:
         (["compile", MANIFEST, "--emit", "x"], "invalid choice"),
         (["compile", MANIFEST, MANIFEST], "give a folder"),
         (["compile", MANIFEST, MANIFEST, "-o", "x/"], "several manifests would be written to x/glm45v-sft.sh"),
-        (["compile", MANIFEST, BROKEN, "-o", MANIFEST], "is no folder"),
+        (["compile", MANIFEST, BROKEN, "-o", str(ROOT / "README.md")], "is no folder"),
         (["compile", MANIFEST, "-o", MANIFEST], "is the manifest itself"),
         (["compile", "-", "-"], "only once"),
         (["compile", MANIFEST, "--check"], "with -o FILE"),
