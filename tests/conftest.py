@@ -34,11 +34,22 @@ BASE: dict[str, Any] = {
 }
 
 
+# What only a training has; a job of another task begins without it.
+TRAINING = ("recipe", "parallelism", "training", "checkpoint")
+
+
 def job(**sections: Any) -> dict[str, Any]:
-    """Return the base job with some of its sections replaced; ``None`` removes one, Megatron-LM has no recipe."""
-    changed = copy.deepcopy(BASE) | sections
-    if changed["framework"] == "mlm":
+    """Return the base job with some of its sections replaced; ``None`` removes one.
+
+    Megatron-LM has no recipe, and other tasks than trainings have nothing of one.
+    """
+    changed = copy.deepcopy(BASE)
+    if sections.get("framework") == "mlm":
         changed.pop("recipe")
+    if sections.get("task") in ("import", "export", "roundtrip", "inference", "command"):
+        for name in TRAINING:
+            changed.pop(name, None)
+    changed |= sections
     return {name: section for name, section in changed.items() if section is not None}
 
 

@@ -60,6 +60,18 @@ class Run:
         assert found, option
         return found.group(1)
 
+    @property
+    def tasks_per_node(self) -> int:
+        """The tasks of the launch on each node, as its srun or else the #SBATCH line says."""
+        found = re.findall(r"--ntasks-per-node=(\d+)", self.steps()[-1]["command_line"])
+        return int(found[-1] if found else self.directive("ntasks-per-node"))
+
+    @property
+    def tasks(self) -> int:
+        """The tasks of the launch."""
+        once = "--nodes=1" in self.steps()[-1]["options"]
+        return self.tasks_per_node * (1 if once else int(self.directive("nodes")))
+
     def steps(self) -> list[dict[str, Any]]:
         """Return what each srun was given, in order."""
         files = sorted(self.record.glob("step*.json"), key=lambda path: int(path.stem[4:]))
@@ -105,17 +117,16 @@ def test_warmup_runs_once(run: Run) -> None:
 
     assert [step["tasks"] for step in warmup] == ([1] if "warmup_program" in run.text else [])
     assert {step for step, _ in synced} == (set(range(len(warmup) + 1)) if warmup else set())
-    assert launch["tasks"] == int(run.directive("nodes")) * int(run.directive("ntasks-per-node"))
+    assert launch["tasks"] == run.tasks
 
 
 def test_ranks_see_their_place(native_run: Run) -> None:
     """Each rank has Slurm's numbers under torch's names, the first node's name, and the image's checkout as folder."""
     run = native_run
-    per_node = int(run.directive("gpus-per-node"))
-    world = int(run.directive("nodes")) * per_node
+    per_node, world = run.tasks_per_node, run.tasks
     ranks = run.calls("run")
 
-    assert {rank for _, rank in ranks} == {0, 1, world - 1}
+    assert {rank for _, rank in ranks} == {0, 1, world - 1} & set(range(world))
     for (_, rank), call in ranks.items():
         environment = call["env"]
         assert environment["RANK"] == str(rank)
@@ -125,7 +136,7 @@ def test_ranks_see_their_place(native_run: Run) -> None:
         assert call["cwd"] == f"{run.folder}/opt/Megatron-Bridge"
 
 
-@pytest.mark.parametrize("name", MANIFESTS)
+@pytest.mark.parametrize("name", [name for name, target in TARGETS if target == "torchrun"])
 def test_torchrun_knows_its_node(name: str, tmp_path: Path) -> None:
     """Torchrun is started once a node, with the node's own number, and the address and port of the first one."""
     run = Run(golden(name, "torchrun"), tmp_path)
@@ -166,7 +177,7 @@ def test_log_holds_what_the_ranks_print(run: Run) -> None:
     losses = re.findall(r"rank \d+ .*lm loss: .*", log.read_text())
 
     assert len(losses) == len(run.calls("run"))
-    assert run.done.stdout.count("lm loss") == 2 * len(losses)
+    assert run.done.stdout.count("lm loss") == len(losses) * (2 if "the last losses" in run.text else 1)
 
 
 def test_command_line_is_the_manifests(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
@@ -67,3 +69,12 @@ def test_scripts_hold_nothing_of_this_machine(path: str) -> None:
     assert "\r" not in text
     assert text.endswith("\n")
     assert not text.endswith("\n\n")
+
+
+def test_guide_names_real_manifests() -> None:
+    """Each manifest that the guide points to is there, so it compiles."""
+    guide = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"\(\.\./manifests/([^)]+)\.yaml\)", guide))
+
+    assert len(named) >= 10
+    assert named <= set(MANIFESTS)

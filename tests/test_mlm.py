@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobspec.frameworks.mlm import _show
+from jobspec.frameworks.flags import show_flag
 from jobspec.frameworks.mlm_flags import flags
 from jobspec.rules.mlm import _fault
 from tests.conftest import job
@@ -46,7 +46,7 @@ VALUES = st.one_of(
 def test_accepted_values_are_parsed(name: str, value: Any, parser: argparse.ArgumentParser) -> None:
     """A value that the rules accept is what the parser reads, with its type; what they refuse it refuses too."""
     flag = flags()[name]
-    words = list(_show(name, value))
+    words = list(show_flag(name, value))
     if _fault(flag, value) is None and not _misread(value):
         found = vars(parser.parse_args(words))[name]
         read = TYPES[flag.type] if flag.kind == "value" else bool

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from jobspec.frameworks.any_command import COMMAND
+from jobspec.frameworks.bridge_tools import CONVERSION, INFERENCE
 from jobspec.frameworks.hydra import Value, assignment
-from jobspec.frameworks.protocol import Framework
+from jobspec.frameworks.protocol import Framework, Task
+from jobspec.ir.plan import Program
 from jobspec.shell.commands import command
 
 if TYPE_CHECKING:
@@ -124,12 +127,20 @@ def recipe_mode(recipe: str) -> str | None:
     return None
 
 
+_TRAINING = Task(
+    keys=frozenset({"recipe", "overrides", "training", "data", "checkpoint", "logging"}),
+    required=("recipe", "training"),
+    program=lambda spec: Program(workdir=spec.container.workdir, python=("python",), main=_command(spec)),
+)
+
 FRAMEWORK = Framework(
     title="Megatron Bridge",
-    tasks=frozenset({"pretrain", "sft", "lora"}),
-    keys=frozenset({"recipe", "overrides"}),
+    tasks={
+        **dict.fromkeys(("pretrain", "sft", "lora"), _TRAINING),
+        **dict.fromkeys(("import", "export", "roundtrip"), CONVERSION),
+        "inference": INFERENCE,
+        "command": COMMAND,
+    },
     owned={key: pointer for key, pointer, _ in (*_LAYOUT, *_OPTIONAL)} | _ALIASES,
     default_etp=_default_etp,
-    command=_command,
-    python_path=lambda _spec: None,
 )

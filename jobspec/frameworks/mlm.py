@@ -9,15 +9,15 @@ import posixpath
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from jobspec.frameworks.protocol import Framework
+from jobspec.frameworks.any_command import COMMAND
+from jobspec.frameworks.flags import Value, show_flag
+from jobspec.frameworks.protocol import Framework, Task
+from jobspec.ir.plan import Program
 from jobspec.shell.commands import command
 
 if TYPE_CHECKING:
     from jobspec.shell.commands import Command
     from jobspec.spec.model import Spec
-
-#: What a flag can be given: ``True`` for a flag without a value; ``None`` and ``False`` leave it out.
-Value = str | int | float | bool | None | list[str | int | float]
 
 _Setting = tuple[str, str, Callable[["Spec"], Value]]
 
@@ -101,36 +101,25 @@ def model_flags(spec: Spec) -> dict[str, str]:
 def _command(spec: Spec) -> Command:
     given = [(flag, value(spec)) for flag, _, value in (*_MODEL, *_SECTIONS)]
     given += list(spec.args.items())
-    groups = [group for flag, value in given if (group := _show(flag, value))]
+    groups = [group for flag, value in given if (group := show_flag(flag, value))]
     return command(spec.script or DEFAULT_SCRIPT, *groups)
-
-
-def _show(flag: str, value: Value) -> tuple[str, ...]:
-    if value is None or value is False:
-        return ()
-    if value is True:
-        return (f"--{flag}",)
-    if isinstance(value, list):
-        return (f"--{flag}", *map(_text, value))
-    text = _text(value)
-    # argparse takes a value that begins with a dash for the next flag, unless it is joined to its own.
-    return (f"--{flag}={text}",) if text.startswith("-") else (f"--{flag}", text)
-
-
-def _text(value: str | int | float) -> str:
-    return value if isinstance(value, str) else repr(value)
 
 
 def _python_path(spec: Spec) -> str:
     return posixpath.dirname(posixpath.join(spec.container.workdir, spec.script or DEFAULT_SCRIPT))
 
 
+_TRAINING = Task(
+    keys=frozenset({"script", "args", "training", "data", "checkpoint", "logging"}),
+    required=("training",),
+    program=lambda spec: Program(
+        workdir=spec.container.workdir, python_path=_python_path(spec), python=("python",), main=_command(spec)
+    ),
+)
+
 FRAMEWORK = Framework(
     title="Megatron-LM",
-    tasks=frozenset({"pretrain", "sft"}),
-    keys=frozenset({"script", "args"}),
+    tasks={"pretrain": _TRAINING, "sft": _TRAINING, "command": COMMAND},
     owned={flag: pointer for flag, pointer, _ in _SECTIONS},
     default_etp=lambda tp, _ep: tp,  # megatron/core/model_parallel_config.py:506
-    command=_command,
-    python_path=_python_path,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobspec.frameworks import FRAMEWORKS
-from jobspec.ir.plan import Container, JobHeader, Plan, Program, Spread, Step, StepKind
+from jobspec.ir.plan import Container, JobHeader, Plan, Step, StepKind
 from jobspec.spec.model import Layout, Mount, Spec
 
 # A blend can have thousands of data sets; the first ones tell whether their folder is there.
@@ -18,16 +18,11 @@ def lower(spec: Spec) -> Plan:
     assert spec.logs is not None  # noqa: S101
     assert resources.partition is not None  # noqa: S101
     framework = FRAMEWORKS[spec.framework]
+    task = framework.tasks[spec.task]
     launch = Step(
         kind=StepKind.LAUNCH,
-        spread=Spread.PER_GPU,
-        program=Program(
-            workdir=container.workdir,
-            python_path=framework.python_path(spec),
-            setup=(),
-            python=("python",),
-            main=framework.command(spec),
-        ),
+        spread=task.spread(spec),
+        program=task.program(spec),
         kill_on_bad_exit=spec.launch.kill_on_bad_exit,
         srun_options=spec.slurm.srun,
     )
@@ -67,9 +62,7 @@ def _option(text: str) -> tuple[str, str | None]:
 
 
 def _summary(spec: Spec, framework: str) -> tuple[str, ...]:
-    resources, training = spec.resources, spec.training
-    microbatches = training.global_batch_size // (training.micro_batch_size * spec.layout.dp)
-    length = f", {training.seq_length} tokens a sample" if training.seq_length else ""
+    resources = spec.resources
     return (
         f"{spec.name}: {spec.task} with {framework}" + (f", recipe {spec.recipe}" if spec.recipe else ""),
         *(spec.description or "").split("\n"),
@@ -77,8 +70,17 @@ def _summary(spec: Spec, framework: str) -> tuple[str, ...]:
         f"Layout: {_layout(spec.layout)}",
         f"        on {_count(resources.nodes, 'node')} of {_count(resources.gpus_per_node, 'GPU')} "
         f"({_count(resources.world, 'rank')})",
-        f"Batch:  {training.global_batch_size} samples a step: dp {spec.layout.dp}, micro batch "
-        f"{training.micro_batch_size}, {microbatches} microbatches{length}",
+        *_batch(spec),
+    )
+
+
+def _batch(spec: Spec) -> tuple[str, ...]:
+    micro, batch, dp = spec.training.micro_batch_size, spec.training.global_batch_size, spec.layout.dp
+    if micro is None or batch is None:
+        return ()
+    length = f", {spec.training.seq_length} tokens a sample" if spec.training.seq_length else ""
+    return (
+        f"Batch:  {batch} samples a step: dp {dp}, micro batch {micro}, {batch // (micro * dp)} microbatches{length}",
     )
 
 
@@ -98,6 +100,8 @@ def _required_paths(spec: Spec) -> tuple[str, ...]:
     image = [container.image] if container.image and container.image.startswith("/") else []
     mounts = [mount.source for mount in container.mounts]
     read = [spec.checkpoint.pretrained] if spec.checkpoint.pretrained else []
+    if spec.conversion and spec.task == "export" and spec.conversion.megatron_path:
+        read.append(spec.conversion.megatron_path)
     read += [f"{prefix}.idx" for prefix in spec.data.paths[:_LISTED]]
     on_host = [_host_path(path, container.mounts) for path in read]
     return tuple(dict.fromkeys([*image, *mounts, *(path for path in on_host if path)]))

@@ -64,6 +64,7 @@ class Spread(StrEnum):
     """How often a step's program runs."""
 
     ONCE = "once"  # one task on one node
+    PER_NODE = "per-node"  # one task on each node
     PER_GPU = "per-gpu"  # one rank for each GPU
 
 
@@ -78,9 +79,9 @@ class Program:
 
     workdir: str
     python_path: str | None = None
-    setup: tuple[Command, ...]
     python: tuple[str, ...]
     main: Command
+    setup: tuple[Command, ...] = ()
 
 
 class StepKind(StrEnum):

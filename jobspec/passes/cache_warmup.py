@@ -24,7 +24,7 @@ def warm_up_cache(plan: Plan, spec: Spec) -> Plan:
     )
     if not synced:
         return replace(plan, steps=steps)
-    program = Program(workdir=spec.container.workdir, setup=(), python=(), main=_SYNC)
+    program = Program(workdir=spec.container.workdir, python=(), main=_SYNC)
     if plan.container.writable is None:
         # uv installs into the image's environment; Enroot mounts an image read-only where the site has not changed it.
         plan = replace(plan, container=replace(plan.container, writable=True))

@@ -28,14 +28,13 @@ def indivisible_batch(spec: Spec, report: Report) -> None:
 
     Source: Megatron-LM, megatron/core/num_microbatches_calculator.py:381 and 389
     """
-    training, dp = spec.training, spec.layout.dp
-    unit = training.micro_batch_size * dp
-    batch = training.global_batch_size
-    if batch % unit == 0:
+    micro, batch, dp = spec.training.micro_batch_size, spec.training.global_batch_size, spec.layout.dp
+    if micro is None or batch is None or batch % (micro * dp) == 0:
         return
+    unit = micro * dp
     below = batch // unit * unit
     near = [one for one in (below, below + unit) if one]
-    product = f"micro_batch_size·dp = {training.micro_batch_size}·{dp} = {unit}"
+    product = f"micro_batch_size·dp = {micro}·{dp} = {unit}"
     report(
         f"a global batch of {batch} cannot be divided by {product}",
         at="/training/global_batch_size",

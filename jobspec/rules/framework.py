@@ -1,4 +1,4 @@
-"""What belongs to one framework and not to the other."""
+"""What belongs to one framework, or to one task, and not to another."""
 
 from __future__ import annotations
 
@@ -7,53 +7,12 @@ from jobspec.frameworks import FRAMEWORKS
 from jobspec.rules.registry import Report, rule
 from jobspec.spec.model import Spec
 
-# What another framework has instead of a key.
-_INSTEAD = {
-    "recipe": "facts of the `model` and `args`",
-    "overrides": "`args`",
-    "args": "`overrides`",
-    "script": "`recipe`",
-}
 
-
-@rule("JS251", "key-of-another-framework", Severity.ERROR)
-def key_of_another_framework(spec: Spec, report: Report) -> None:
-    """Finds a key that the framework has no use for.
-
-    Why it matters: recipes and overrides are Megatron Bridge's, flags and scripts Megatron-LM's. All other sections
-    mean the same to both.
-
-    Example:
-
-    ```yaml
-    args: {swiglu: true}
-    ```
-
-    Use instead:
-
-    ```yaml
-    overrides: {model.gated_linear_unit: true}
-    ```
-
-    Source: Megatron-Bridge, scripts/training/run_recipe.py; Megatron-LM, megatron/training/arguments.py
-    """
-    others = {key for framework in FRAMEWORKS.values() for key in framework.keys}
-    own = FRAMEWORKS[spec.framework]
-    for key in sorted(others - own.keys):
-        if key in spec.tree.entries:
-            report(
-                f"{own.title} has no `{key}`",
-                at=f"/{key}",
-                also={"/framework": "the framework"},
-                help=(f"remove `{key}`; with `{spec.framework}` use {_INSTEAD[key]}",),
-            )
-
-
-@rule("JS252", "task-of-another-framework", Severity.ERROR)
+@rule("JS251", "task-of-another-framework", Severity.ERROR)
 def task_of_another_framework(spec: Spec, report: Report) -> None:
     """Finds a task that the framework cannot do.
 
-    Why it matters: Megatron-LM has no LoRA; there is no command line to compile to.
+    Why it matters: Megatron-LM has no LoRA and no conversion of its own; there is no command line to compile to.
 
     Example:
 
@@ -73,7 +32,7 @@ def task_of_another_framework(spec: Spec, report: Report) -> None:
     training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096}
     ```
 
-    Source: Megatron-Bridge, src/megatron/bridge/peft; Megatron-LM has no counterpart
+    Source: Megatron-Bridge, src/megatron/bridge/peft and scripts/conversion; Megatron-LM has no counterpart
     """
     framework = FRAMEWORKS[spec.framework]
     if spec.task not in framework.tasks:
@@ -82,16 +41,50 @@ def task_of_another_framework(spec: Spec, report: Report) -> None:
             f"{framework.title} cannot do `{spec.task}`",
             at="/task",
             also={"/framework": "the framework"},
-            help=(f"use `framework: {able[0]}`" if able else f"use one of {', '.join(sorted(framework.tasks))}",),
+            help=(f"use `framework: {able[0]}`",),
         )
 
 
-@rule("JS253", "bridge-without-recipe", Severity.ERROR)
-def bridge_without_recipe(spec: Spec, report: Report) -> None:
-    """Finds a job of Megatron Bridge without a recipe.
+@rule("JS252", "key-of-another-task", Severity.ERROR, unless=("JS251",))
+def key_of_another_task(spec: Spec, report: Report) -> None:
+    """Finds a key that the framework, or the task, has no use for.
 
-    Why it matters: the recipe is the configuration that everything else changes; `run_recipe.py` does not start
-    without one.
+    Why it matters: recipes and overrides are Megatron Bridge's, flags and scripts Megatron-LM's; a conversion trains
+    nothing. A key that is passed over is a setting that somebody believes in.
+
+    Example:
+
+    ```yaml
+    args: {swiglu: true}
+    ```
+
+    Use instead:
+
+    ```yaml
+    overrides: {model.gated_linear_unit: true}
+    ```
+
+    Source: docs/guide.md, "Tasks"
+    """
+    own = FRAMEWORKS[spec.framework].tasks[spec.task]
+    special = {key for framework in FRAMEWORKS.values() for task in framework.tasks.values() for key in task.keys}
+    for key in sorted(special - own.keys):
+        if key in spec.tree.entries:
+            report(
+                f"`{spec.task}` with {FRAMEWORKS[spec.framework].title} has no `{key}`",
+                at=f"/{key}",
+                also={"/task": "the task", "/framework": "the framework"},
+                notes=("it has " + ", ".join(f"`{one}`" for one in sorted(own.keys)),),
+                help=(f"remove `{key}`",),
+            )
+
+
+@rule("JS253", "missing-key-of-the-task", Severity.ERROR, unless=("JS251",))
+def missing_key_of_the_task(spec: Spec, report: Report) -> None:
+    """Finds a job without a key that its task needs.
+
+    Why it matters: Megatron Bridge begins a training with a recipe, and a training has a batch; a conversion needs to
+    know of what.
 
     Example:
 
@@ -105,12 +98,85 @@ def bridge_without_recipe(spec: Spec, report: Report) -> None:
     recipe: glm_45v_sft_config
     ```
 
-    Source: Megatron-Bridge, scripts/training/run_recipe.py:171
+    Source: Megatron-Bridge, scripts/training/run_recipe.py:171 and scripts/conversion/arguments.py
     """
-    if spec.framework == "bridge" and spec.recipe is None:
+    for key in FRAMEWORKS[spec.framework].tasks[spec.task].required:
+        if key not in spec.tree.entries:
+            report(
+                f"`{spec.task}` needs `{key}`",
+                at=f"/{key}",
+                also={"/task": "the task"},
+                help=(f"add `{key}`; `jobspec schema` tells what it holds",),
+            )
+
+
+@rule("JS254", "conversion-with-wrong-paths", Severity.ERROR)
+def conversion_with_wrong_paths(spec: Spec, report: Report) -> None:
+    """Finds a conversion without a path that it needs, or with a value that it has no use for.
+
+    Why it matters: `run_conversion.py` refuses both, when every rank has started.
+
+    Example:
+
+    ```yaml
+    task: export
+    conversion: {hf_model: zai-org/GLM-4.5V, megatron_path: /lustre/models/GLM-4.5V}
+    ```
+
+    Use instead:
+
+    ```yaml
+    task: export
+    conversion: {hf_model: zai-org/GLM-4.5V, megatron_path: /lustre/models/GLM-4.5V, hf_path: /lustre/export/GLM}
+    ```
+
+    Source: Megatron-Bridge, scripts/conversion/arguments.py
+    """
+    if spec.conversion is None or spec.task not in ("import", "export", "roundtrip"):
+        return
+    needed = {"import": {"megatron_path"}, "export": {"megatron_path", "hf_path"}, "roundtrip": set[str]()}[spec.task]
+    useless = {"import": {"hf_path"}, "export": set[str]()}.get(
+        spec.task, {"megatron_path", "hf_path", "torch_dtype", "overwrite"}
+    )
+    for key in sorted(needed):
+        if getattr(spec.conversion, key) is None:
+            report(f"`{spec.task}` needs `{key}`", at=f"/conversion/{key}", help=(f"add `{key}: /FOLDER`",))
+    for key in sorted(useless):
+        if getattr(spec.conversion, key) is not None:
+            report(f"`{spec.task}` has no `{key}`", at=f"/conversion/{key}", help=(f"remove `{key}`",))
+
+
+@rule("JS255", "inference-without-coordinator", Severity.ERROR)
+def inference_without_coordinator(spec: Spec, report: Report) -> None:
+    """Finds a text generation over expert-parallel ranks without the coordinator.
+
+    Why it matters: the dynamic engine refuses ep above 1 unless rank 0 coordinates, or the legacy engine is used.
+
+    Example:
+
+    ```yaml
+    task: inference
+    parallelism: {ep: 16}
+    args: {hf-model-path: MiniMaxAI/MiniMax-M2, prompt: What is AI}
+    ```
+
+    Use instead:
+
+    ```yaml
+    task: inference
+    parallelism: {ep: 16}
+    args: {hf-model-path: MiniMaxAI/MiniMax-M2, prompt: What is AI, use-coordinator: true}
+    ```
+
+    Source: Megatron-Bridge, scripts/inference/text_generation.py
+    """
+    script = spec.script or "text_generation.py"
+    if spec.task != "inference" or spec.layout.ep == 1 or not script.endswith("text_generation.py"):
+        return
+    if not any(spec.args.get(name) for name in ("use-coordinator", "use-legacy-generation")):
         report(
-            "the job has no recipe",
-            at="/recipe",
-            notes=("Megatron Bridge begins with a recipe function, and the other sections change it",),
-            help=("add `recipe: NAME`, for instance `recipe: glm_45v_sft_config`",),
+            f"text generation with ep {spec.layout.ep} needs a coordinator",
+            at="/args",
+            also={"/parallelism/ep": "expert-parallel ranks"},
+            help=("add `use-coordinator: true` to `args`",),
         )

@@ -19,7 +19,11 @@ _TYPE_NAMES = {"int": "a whole number", "float": "a number", "str": "text"}
 
 def _is_gpt(spec: Spec) -> bool:
     """Whether the program is one whose flags are known here: the others add some of their own."""
-    return spec.framework == "mlm" and (spec.script is None or spec.script.endswith("pretrain_gpt.py"))
+    return (
+        spec.framework == "mlm"
+        and spec.task != "command"
+        and (spec.script is None or spec.script.endswith("pretrain_gpt.py"))
+    )
 
 
 @rule("JS261", "unknown-argument", Severity.ERROR)
@@ -176,7 +180,7 @@ def argument_of_a_section(spec: Spec, report: Report) -> None:
             )
 
 
-@rule("JS264", "missing-argument", Severity.ERROR, unless=("JS252",))
+@rule("JS264", "missing-argument", Severity.ERROR, unless=("JS251",))
 def missing_argument(spec: Spec, report: Report) -> None:
     """Finds a job of Megatron-LM without something that its parser asserts.
 
@@ -203,7 +207,7 @@ def missing_argument(spec: Spec, report: Report) -> None:
 
     Source: Megatron-LM, megatron/training/arguments.py:1313-1370
     """
-    if spec.framework != "mlm":
+    if spec.framework != "mlm" or spec.task == "command":
         return
     needed = {
         "num-layers": ("/model/num_layers", spec.model.num_layers),

@@ -11,6 +11,11 @@ from jobspec.spec.model import Spec
 _AFTER_WORLD = ("JS201",)
 
 
+def _recipe_layouts(spec: Spec) -> tuple[tuple[int, int], ...]:
+    """Return the layer layouts that the recipe brings; a job without a recipe, such as a conversion, has none."""
+    return spec.model.pipeline_layouts if spec.recipe else ()
+
+
 @rule("JS221", "uneven-pipeline", Severity.ERROR, unless=_AFTER_WORLD)
 def uneven_pipeline(spec: Spec, report: Report) -> None:
     """Finds a number of layers that the pipeline stages do not divide.
@@ -35,7 +40,7 @@ def uneven_pipeline(spec: Spec, report: Report) -> None:
     Source: Megatron-LM, megatron/training/arguments.py:997 and megatron/core/transformer/transformer_block.py:156
     """
     layout, layers = spec.layout, spec.model.num_layers
-    if layers is None or layout.pipeline or spec.model.pipeline_layouts or layers % layout.pp == 0:
+    if layers is None or layout.pipeline or _recipe_layouts(spec) or layers % layout.pp == 0:
         return
     report(
         f"{layers} layers cannot be divided over {layout.pp} pipeline stages",
@@ -74,7 +79,7 @@ def uneven_virtual_pipeline(spec: Spec, report: Report) -> None:
     Source: Megatron-LM, megatron/core/transformer/transformer_block.py:175
     """
     layout, layers = spec.layout, spec.model.num_layers
-    if layers is None or layout.vpp is None or layout.pipeline or spec.model.pipeline_layouts:
+    if layers is None or layout.vpp is None or layout.pipeline or _recipe_layouts(spec):
         return
     stage = layers // layout.pp
     if stage % layout.vpp:
@@ -111,7 +116,7 @@ def unknown_pipeline_layout(spec: Spec, report: Report) -> None:
 
     Source: Megatron-Bridge, src/megatron/bridge/recipes/glm_vl/h100/glm_45v.py:45-70
     """
-    layout, known = spec.layout, spec.model.pipeline_layouts
+    layout, known = spec.layout, _recipe_layouts(spec)
     pair = (layout.pp, layout.vpp or 1)
     if not known or layout.pipeline or pair in known:
         return

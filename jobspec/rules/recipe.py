@@ -145,7 +145,7 @@ def finetuning_without_weights(spec: Spec, report: Report) -> None:
     checkpoint = spec.checkpoint
     if (
         spec.framework != "bridge"
-        or spec.task == "pretrain"
+        or spec.task not in ("sft", "lora")
         or checkpoint.pretrained
         or (checkpoint.load and spec.task != "lora")
     ):

@@ -6,9 +6,11 @@ from typing import Any
 
 from jobspec.frameworks import FRAMEWORKS
 from jobspec.spec.model import (
+    AnyCommand,
     Checkpoint,
     Cluster,
     Container,
+    Conversion,
     Data,
     Launch,
     Layout,
@@ -49,9 +51,11 @@ def build(tree: Mapping) -> Spec:
         target=data.get("target"),
         resources=resources,
         layout=_layout(data.get("parallelism", {}), resources.world, data["framework"]),
-        training=_fields(Training, data["training"]),
+        training=_fields(Training, data.get("training", {})),
         data=_data(data.get("data", {})),
         checkpoint=_fields(Checkpoint, data.get("checkpoint", {})),
+        conversion=_fields(Conversion, data["conversion"]) if "conversion" in data else None,
+        command=_command(data["command"]) if "command" in data else None,
         logging=_logging(data.get("logging", {}), data["name"]),
         logs=data.get("logs"),
         container=_container(data.get("container", {})),
@@ -110,6 +114,10 @@ def _data(data: dict[str, Any]) -> Data:
         cache=data.get("cache"),
         num_workers=data.get("num_workers"),
     )
+
+
+def _command(data: dict[str, Any]) -> AnyCommand:
+    return AnyCommand(argv=tuple(data["argv"]), spread=data.get("spread", "per-gpu"))
 
 
 def _logging(data: dict[str, Any], job_name: str) -> Logging:

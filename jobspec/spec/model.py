@@ -75,8 +75,8 @@ class Layout:
 class Training:
     """Batch, length and optimizer."""
 
-    micro_batch_size: int
-    global_batch_size: int
+    micro_batch_size: int | None
+    global_batch_size: int | None
     seq_length: int | None
     train_iters: int | None
     lr: float | None
@@ -109,6 +109,28 @@ class Checkpoint:
     load: str | None
     save_interval: int | None
     minutes_before_limit: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversion:
+    """A checkpoint from or to Hugging Face's form; paths as the container sees them."""
+
+    hf_model: str
+    hf_revision: str | None
+    megatron_path: str | None
+    hf_path: str | None
+    torch_dtype: str | None
+    trust_remote_code: bool | None
+    overwrite: bool | None
+    timeout_minutes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnyCommand:
+    """Any program; ``spread`` is ``per-gpu``, ``per-node`` or ``once``."""
+
+    argv: tuple[str, ...]
+    spread: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,6 +251,8 @@ class Spec:
     training: Training
     data: Data
     checkpoint: Checkpoint
+    conversion: Conversion | None
+    command: AnyCommand | None
     logging: Logging
     logs: str | None
     container: Container

@@ -54,7 +54,9 @@ def _option(directive: Directive) -> str:
 
 
 def _on_this_node(plan: Plan, program: Program) -> Command:
-    """Return the job's program under torchrun on one node: the shell is one task, so something must start the ranks."""
+    """Return the job's program for one node: the shell is one task, so torchrun has to start the ranks of a Python."""
+    if program.python[-1:] != ("python",):
+        return plain_main(plan, program)
     torchrun = ("-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={plan.job.gpus_per_node}")
     first, *rest = plain_main(plan, program).groups
     script = first[len(program.python) :]

@@ -112,6 +112,8 @@ def _srun(plan: Plan, step: Step, variable: str, name: str) -> Command:
     flags = [f"--mpi={plan.mpi}", "--export=ALL"]  # also where the job was submitted with --export=NONE
     if step.spread is Spread.ONCE:
         flags += ["--nodes=1", "--ntasks=1", "--ntasks-per-node=1"]
+    if step.spread is Spread.PER_NODE:
+        flags += [f"--ntasks={plan.job.nodes}", "--ntasks-per-node=1"]
     if step.kill_on_bad_exit:
         flags.append("--kill-on-bad-exit=1")
     flags += step.srun_options

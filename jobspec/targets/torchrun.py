@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobspec.ir.plan import Plan, Program
+from jobspec.ir.plan import Plan, Program, Spread, StepKind
 from jobspec.shell.commands import Command, command
 from jobspec.shell.words import Var, word
 from jobspec.targets.protocol import Target
@@ -26,6 +26,14 @@ def torchrun_main(plan: Plan, program: Program) -> Command:
     )
 
 
+def _unsupported(plan: Plan) -> dict[str, str]:
+    """Return what torchrun cannot start: a program that is no Python, or that runs otherwise than once a GPU."""
+    launch = next(step for step in plan.steps if step.kind is StepKind.LAUNCH)
+    if launch.program.python[-1:] != ("python",):
+        return {"/command/argv": "a program that does not begin with `python`"}
+    return {} if launch.spread is Spread.PER_GPU else {"/command/spread": f"the spread `{launch.spread}`"}
+
+
 _LAUNCHER = Launcher(
     template="torchrun/rank.sh.j2",
     comment="What each node runs inside the container: torchrun, which starts the ranks. It is read as it stands, so\n"
@@ -39,4 +47,5 @@ TARGET = Target(
     summary="sbatch script; srun starts torchrun once on each node, which starts the ranks",
     frameworks=frozenset({"bridge", "mlm"}),
     compile=lambda plan: compile_sbatch(plan, _LAUNCHER),
+    unsupported=_unsupported,
 )

@@ -15,6 +15,14 @@ ENVIRONMENT = {
 #: What every container needs of the host; the rest of the image is its own.
 SITE_MOUNTS = ("/usr:/usr:ro",)
 
+#: The programs that the image has, all the same stand-in.
+PROGRAMS = (
+    "scripts/training/run_recipe.py",
+    "scripts/conversion/run_conversion.py",
+    "scripts/inference/text_generation.py",
+    "3rdparty/Megatron-LM/pretrain_gpt.py",
+)
+
 _UV = '''\
 #!/usr/bin/python3
 """A stand-in for uv: `sync` leaves a line in the cache, `run` runs the program."""
@@ -26,8 +34,9 @@ if sys.argv[1] == "sync":
     with open(os.path.join(os.environ["UV_CACHE_DIR"], "syncs"), "a") as file:
         file.write(f"{step} {os.environ['SLURM_PROCID']} {os.environ['SLURM_NTASKS']} {os.getcwd()}\\n")
 else:
-    assert sys.argv[1:4] == ["run", "--no-sync", "python"], sys.argv
-    os.execv("/usr/bin/python3", ["python3", *sys.argv[4:]])
+    assert sys.argv[1:3] == ["run", "--no-sync"], sys.argv
+    program = ["python3" if sys.argv[3] == "python" else sys.argv[3], *sys.argv[4:]]
+    os.execvp(program[0], program)
 '''
 
 # torch's own agent meets others before it starts its workers; here the workers meet, at the address that it passes on.
@@ -121,8 +130,8 @@ def make_image(folder: Path, workdir: str = "/opt/Megatron-Bridge") -> Path:
     uv = root / "opt" / "uv" / "uv"
     uv.write_text(_UV)
     uv.chmod(0o755)
-    for name in ("scripts/training/run_recipe.py", "3rdparty/Megatron-LM/pretrain_gpt.py"):
+    for name in PROGRAMS:
         script = root / workdir.lstrip("/") / name
-        script.parent.mkdir(parents=True)
+        script.parent.mkdir(parents=True, exist_ok=True)
         script.write_text(_TRAIN)
     return root

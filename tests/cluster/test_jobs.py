@@ -185,6 +185,34 @@ def test_secrets_stay_out_of_sight(site: Site) -> None:
         assert value not in text
 
 
+@pytest.mark.parametrize("target", ["srun-native", "torchrun"])
+@pytest.mark.parametrize("task", ["import", "inference"])
+def test_other_tasks_run(task: str, target: str, site: Site) -> None:
+    """A conversion and an inference have their ranks too, and their words as they are."""
+    of_task: dict[str, dict[str, Any]] = {
+        "import": {"conversion": {"hf_model": HOSTILE, "megatron_path": f"/{HOSTILE}"}},
+        "inference": {"args": {"prompt": HOSTILE, "use-coordinator": True}},
+    }
+    content = job(task=task, resources={"nodes": 2, "time": "0:10:00"}, parallelism={"ep": 16}, **of_task[task])
+    result = site.submit(site.compile(content, target))
+
+    assert (result.state, sorted(result.ranks)) == ("COMPLETED", list(range(16))), result.output
+    for seen in result.ranks.values():
+        assert HOSTILE in seen["argv"]
+
+
+@pytest.mark.parametrize(("spread", "tasks"), [("once", 1), ("per-node", 2), ("per-gpu", 16)])
+def test_commands_are_spread(spread: str, tasks: int, site: Site) -> None:
+    """Any program runs once, on each node, or for each GPU, with its words as they are."""
+    argv = ["printf", "<%s>\\n", HOSTILE]
+    content = job(task="command", resources={"nodes": 2, "time": "0:10:00"}, command={"argv": argv, "spread": spread})
+    result = site.submit(site.compile(content))
+    (log,) = site.logs.glob(f"base_{result.id}.log")
+
+    assert result.state == "COMPLETED", result.output
+    assert log.read_text() == f"<{HOSTILE}>\n" * tasks
+
+
 def test_slurm_options_arrive(site: Site) -> None:
     """Further options reach Slurm as the manifest says: nodes, comment, requeue, and those of srun."""
     comment = 'it\'s "x" # $HOME \\ é'

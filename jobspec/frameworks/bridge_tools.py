@@ -1,0 +1,57 @@
+"""Megatron Bridge's other programs: conversion of checkpoints, and inference.
+
+Source: Megatron-Bridge 067f987d, scripts/conversion/arguments.py and scripts/inference/text_generation.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jobspec.frameworks.flags import Value, show_flag
+from jobspec.frameworks.protocol import Task
+from jobspec.ir.plan import Program
+from jobspec.shell.commands import command
+
+if TYPE_CHECKING:
+    from jobspec.spec.model import Conversion, Spec
+
+DEFAULT_INFERENCE = "scripts/inference/text_generation.py"
+
+
+def _layout(spec: Spec) -> list[tuple[str, Value]]:
+    """Return the sizes under the names that all of these programs have; they know no cp and no vpp."""
+    layout = spec.layout
+    sizes: list[tuple[str, Value]] = [("tp", layout.tp), ("pp", layout.pp), ("ep", layout.ep)]
+    return [*sizes, ("etp", layout.etp)] if layout.ep > 1 else sizes
+
+
+def _conversion(spec: Spec) -> Program:
+    flags: list[tuple[str, Value]] = [("device", "gpu")]
+    if spec.conversion:
+        flags += _conversion_flags(spec.conversion)
+    words = [show_flag(flag, value) for flag, value in (*flags, *_layout(spec))]
+    main = command(("scripts/conversion/run_conversion.py", spec.task), *(group for group in words if group))
+    return Program(workdir=spec.container.workdir, python=("python",), main=main)
+
+
+def _conversion_flags(conversion: Conversion) -> list[tuple[str, Value]]:
+    return [
+        ("hf-model", conversion.hf_model),
+        ("hf-revision", conversion.hf_revision),
+        ("megatron-path", conversion.megatron_path),
+        ("hf-path", conversion.hf_path),
+        ("torch-dtype", conversion.torch_dtype),
+        ("trust-remote-code", conversion.trust_remote_code),
+        ("overwrite", conversion.overwrite),
+        ("distributed-timeout-minutes", conversion.timeout_minutes),
+    ]
+
+
+def _inference(spec: Spec) -> Program:
+    words = [show_flag(flag, value) for flag, value in (*_layout(spec), *spec.args.items())]
+    main = command(spec.script or DEFAULT_INFERENCE, *(group for group in words if group))
+    return Program(workdir=spec.container.workdir, python=("python",), main=main)
+
+
+CONVERSION = Task(keys=frozenset({"conversion"}), required=("conversion",), program=_conversion)
+INFERENCE = Task(keys=frozenset({"script", "args"}), required=(), program=_inference)
