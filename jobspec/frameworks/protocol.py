@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jobspec.ir.plan import Program, Spread
 
@@ -12,8 +11,7 @@ if TYPE_CHECKING:
     from jobspec.spec.model import Spec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class Task(NamedTuple):
     """What a framework does for a ``task``.
 
     Attributes:
@@ -29,8 +27,7 @@ class Task:
     spread: Callable[[Spec], Spread] = lambda _spec: Spread.PER_GPU
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Framework:
+class Framework(NamedTuple):
     """A training framework.
 
     Attributes:

@@ -11,7 +11,7 @@ from jobspec.syntax.nodes import Mapping
 
 
 def dump(value: object) -> str:
-    """Return a dataclass as indented JSON with a final newline.
+    """Return a plan or a job as indented JSON with a final newline.
 
     A word with expansions is a list of its parts, each variable as ``{"var": name}``; a literal word is its text. The
     tree of a job is left out: it is how the job was written, not what it is.
@@ -26,9 +26,9 @@ def _plain(value: Any) -> Any:
         return [_plain(word) for word in value.argv]
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
+    fields = getattr(value, "_fields", None)
+    if fields is not None:
+        return {name: _plain(part) for name in fields if not isinstance(part := getattr(value, name), Mapping)}
     if isinstance(value, (tuple, list)):
         return [_plain(part) for part in value]
-    fields = getattr(value, "__dataclass_fields__", None)
-    if fields is None:
-        return value
-    return {name: _plain(part) for name in fields if not isinstance(part := getattr(value, name), Mapping)}
+    return value

@@ -5,16 +5,15 @@ A plan says which programs run where, with which environment. How Slurm is asked
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from jobspec.shell.commands import Command
 from jobspec.shell.words import Word
 from jobspec.spec.model import Mount
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobHeader:
+class JobHeader(NamedTuple):
     """What the scheduler is asked for; ``time`` is Slurm's text, ``memory`` that of ``--mem``.
 
     Tasks a node are not here: that is how a target starts the ranks. ``options`` are further ones of sbatch, by name;
@@ -33,8 +32,7 @@ class JobHeader:
     options: tuple[tuple[str, str | None], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Container:
+class Container(NamedTuple):
     """The container of every step; ``writable`` is ``None`` where the site's default stands."""
 
     image: str
@@ -50,8 +48,7 @@ class Scope(StrEnum):
     RANK = "rank"  # only inside the container: on the host it would steer the batch shell or srun
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnvVar:
+class EnvVar(NamedTuple):
     """An environment variable of every task; ``why`` is printed above the first of several with the same reason."""
 
     name: str
@@ -68,8 +65,7 @@ class Spread(StrEnum):
     PER_GPU = "per-gpu"  # one rank for each GPU
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class Program(NamedTuple):
     """What runs inside the container: in ``workdir``, first ``setup``, then ``main`` in its place.
 
     Attributes:
@@ -78,9 +74,9 @@ class Program:
     """
 
     workdir: str
-    python_path: str | None = None
     python: tuple[str, ...]
     main: Command
+    python_path: str | None = None
     setup: tuple[Command, ...] = ()
 
 
@@ -91,8 +87,7 @@ class StepKind(StrEnum):
     LAUNCH = "launch"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(NamedTuple):
     """A program and how it is spread over the job.
 
     Attributes:
@@ -111,8 +106,7 @@ class Step:
     report_losses: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(NamedTuple):
     """A job.
 
     Attributes:

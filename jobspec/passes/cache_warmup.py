@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from jobspec.ir.plan import Plan, Program, Spread, Step, StepKind
 from jobspec.shell.commands import command
 from jobspec.spec.model import Spec
@@ -19,18 +17,18 @@ def warm_up_cache(plan: Plan, spec: Spec) -> Plan:
     """
     synced = spec.launch.warmup == "once"
     steps = tuple(
-        replace(step, program=_with_uv(step.program, synced)) if step.kind is StepKind.LAUNCH else step
+        step._replace(program=_with_uv(step.program, synced)) if step.kind is StepKind.LAUNCH else step
         for step in plan.steps
     )
     if not synced:
-        return replace(plan, steps=steps)
+        return plan._replace(steps=steps)
     program = Program(workdir=spec.container.workdir, python=(), main=_SYNC)
     if plan.container.writable is None:
         # uv installs into the image's environment; Enroot mounts an image read-only where the site has not changed it.
-        plan = replace(plan, container=replace(plan.container, writable=True))
-    return replace(plan, steps=(Step(kind=StepKind.WARMUP, spread=Spread.ONCE, program=program), *steps))
+        plan = plan._replace(container=plan.container._replace(writable=True))
+    return plan._replace(steps=(Step(kind=StepKind.WARMUP, spread=Spread.ONCE, program=program), *steps))
 
 
 def _with_uv(program: Program, synced: bool) -> Program:
     setup = (*program.setup, _SYNC) if synced else program.setup
-    return replace(program, setup=setup, python=("uv", "run", "--no-sync", *program.python))
+    return program._replace(setup=setup, python=("uv", "run", "--no-sync", *program.python))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from jobspec.ir.plan import EnvVar, Plan, Scope
 from jobspec.spec.environment import STEERING
@@ -18,4 +17,4 @@ def add(plan: Plan, variables: Mapping[str, str], why: str) -> Plan:
         EnvVar(name=name, value=value, why=why, scope=Scope.RANK if name in STEERING else Scope.BATCH)
         for name, value in variables.items()
     )
-    return replace(plan, env=kept + added)
+    return plan._replace(env=kept + added)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from jobspec.ir.plan import Plan, StepKind
 from jobspec.shell.words import Var, word
 from jobspec.spec.model import Spec
@@ -13,7 +11,7 @@ def keep_launch_log(plan: Plan, spec: Spec) -> Plan:
     """Give each launch a log beside the job's own output; the job's ID keeps runs apart."""
     log = word(f"{plan.job.logs.rstrip('/')}/{plan.job.name}_", Var("SLURM_JOB_ID"), ".log")
     steps = tuple(
-        replace(step, log=log, report_losses=spec.launch.losses) if step.kind is StepKind.LAUNCH else step
+        step._replace(log=log, report_losses=spec.launch.losses) if step.kind is StepKind.LAUNCH else step
         for step in plan.steps
     )
-    return replace(plan, steps=steps)
+    return plan._replace(steps=steps)

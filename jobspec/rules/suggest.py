@@ -7,7 +7,6 @@ is broken. This runs only where there is an error to explain.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from math import gcd
 from typing import Any
 
@@ -63,14 +62,14 @@ def _is_sound(spec: Spec) -> bool:
 
 def _with_size(spec: Spec, name: str, value: int) -> Spec:
     sizes: dict[str, Any] = {name: value}
-    layout = replace(spec.layout, **sizes)
+    layout = spec.layout._replace(**sizes)
     if name != "etp" and find(spec.tree, "/parallelism/etp") is None:
-        layout = replace(layout, etp=FRAMEWORKS[spec.framework].default_etp(layout.tp, layout.ep))
+        layout = layout._replace(etp=FRAMEWORKS[spec.framework].default_etp(layout.tp, layout.ep))
     if find(spec.tree, "/parallelism/sp") is None:
-        layout = replace(layout, sp=layout.tp > 1)
-    return replace(spec, layout=layout)
+        layout = layout._replace(sp=layout.tp > 1)
+    return spec._replace(layout=layout)
 
 
 def _with_nodes(spec: Spec, nodes: int) -> Spec:
-    resources = replace(spec.resources, nodes=nodes)
-    return replace(spec, resources=resources, layout=replace(spec.layout, world=resources.world))
+    resources = spec.resources._replace(nodes=nodes)
+    return spec._replace(resources=resources, layout=spec.layout._replace(world=resources.world))

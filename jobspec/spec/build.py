@@ -73,7 +73,7 @@ def build(tree: Mapping) -> Spec:
 
 def _fields(kind: type[Any], data: dict[str, Any]) -> Any:
     """Return a dataclass whose fields are the section's keys, ``None`` for what is left out."""
-    return kind(**{name: data.get(name) for name in kind.__dataclass_fields__})
+    return kind(**{name: data.get(name) for name in kind._fields})
 
 
 def _resources(data: dict[str, Any]) -> Resources:

@@ -1,21 +1,21 @@
 """What a manifest says, with the cluster's and the model's facts, as frozen types.
 
+They are named tuples: a frozen dataclass costs twelve times as much to define, which a user would wait for.
+
 Sizes are counts, times are Slurm's text, paths are absolute. ``None`` means "not said": nothing is guessed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import lcm
-from typing import Any
+from typing import Any, NamedTuple
 
 from jobspec.spec.time import seconds
 from jobspec.syntax.nodes import Mapping as Tree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resources:
+class Resources(NamedTuple):
     """What the job asks Slurm for."""
 
     nodes: int
@@ -32,8 +32,7 @@ class Resources:
         return self.nodes * self.gpus_per_node
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class Layout(NamedTuple):
     """How ``world`` GPUs are divided.
 
     Dense layers: world = dp · tp · pp · cp. Expert layers: world = edp · etp · ep · pp.
@@ -71,8 +70,7 @@ class Layout:
         return self.world // self.model_parallel
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Training:
+class Training(NamedTuple):
     """Batch, length and optimizer."""
 
     micro_batch_size: int | None
@@ -88,8 +86,7 @@ class Training:
     seed: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Data:
+class Data(NamedTuple):
     """Where the samples come from."""
 
     dataset: str | None
@@ -100,8 +97,7 @@ class Data:
     num_workers: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """What is loaded and saved; paths as the container sees them."""
 
     pretrained: str | None
@@ -111,8 +107,7 @@ class Checkpoint:
     minutes_before_limit: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conversion:
+class Conversion(NamedTuple):
     """A checkpoint from or to Hugging Face's form; paths as the container sees them."""
 
     hf_model: str
@@ -125,16 +120,14 @@ class Conversion:
     timeout_minutes: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnyCommand:
+class AnyCommand(NamedTuple):
     """Any program; ``spread`` is ``per-gpu``, ``per-node`` or ``once``."""
 
     argv: tuple[str, ...]
     spread: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wandb:
+class Wandb(NamedTuple):
     """A run on Weights & Biases."""
 
     project: str
@@ -142,8 +135,7 @@ class Wandb:
     entity: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Logging:
+class Logging(NamedTuple):
     """What is logged, and where."""
 
     log_interval: int | None
@@ -151,8 +143,7 @@ class Logging:
     wandb: Wandb | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mount:
+class Mount(NamedTuple):
     """A bind mount; ``options`` are enroot's, for instance ``ro``."""
 
     source: str
@@ -160,8 +151,7 @@ class Mount:
     options: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Container:
+class Container(NamedTuple):
     """The container of every step."""
 
     image: str | None
@@ -171,8 +161,7 @@ class Container:
     writable: bool | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slurm:
+class Slurm(NamedTuple):
     """Further options: those of sbatch by name (``None`` for one without a value), and srun's as they are written."""
 
     options: Mapping[str, str | None]
@@ -181,8 +170,7 @@ class Slurm:
     signal: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
+class Launch(NamedTuple):
     """How the ranks are started."""
 
     warmup: str
@@ -190,16 +178,14 @@ class Launch:
     losses: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Partition:
+class Partition(NamedTuple):
     """Limits of a partition."""
 
     max_nodes: int | None
     max_time: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
+class Cluster(NamedTuple):
     """Facts of the site."""
 
     nodes: int | None
@@ -209,8 +195,7 @@ class Cluster:
     mpi: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class Model(NamedTuple):
     """Facts of the model."""
 
     num_layers: int | None
@@ -227,8 +212,7 @@ class Model:
     pipeline_layouts: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spec:
+class Spec(NamedTuple):
     """A job, whole.
 
     Attributes:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from jobspec.ir.plan import Plan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Script:
+class Script(NamedTuple):
     """What a target makes of a plan: the script, and the program that its ranks run, which is part of it.
 
     Both end in one newline and have LF as line ends.
@@ -19,8 +18,7 @@ class Script:
     rank_program: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(NamedTuple):
     """A kind of script.
 
     Attributes:
