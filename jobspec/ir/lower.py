@@ -12,9 +12,8 @@ _LISTED = 8
 
 def lower(spec: Spec) -> Plan:
     """Return the plan of a job that the rules have accepted."""
-    resources, container = spec.resources, spec.container
+    resources = spec.resources
     # Rule JS311 has seen to it that these are there.
-    assert container.image is not None  # noqa: S101
     assert spec.logs is not None  # noqa: S101
     assert resources.partition is not None  # noqa: S101
     framework = FRAMEWORKS[spec.framework]
@@ -40,18 +39,25 @@ def lower(spec: Spec) -> Plan:
             options=(*spec.slurm.options.items(), *(_option(text) for text in spec.slurm.sbatch)),
         ),
         summary=_summary(spec, framework.title),
-        container=Container(
-            image=container.image,
-            mounts=container.mounts,
-            mount_home=container.mount_home,
-            writable=container.writable,
-        ),
+        container=_container(spec),
         required_paths=_required_paths(spec),
         env=(),
         secrets=spec.secrets,
         mpi=spec.cluster.mpi,
         world=resources.world,
         steps=(launch,),
+    )
+
+
+def _container(spec: Spec) -> Container | None:
+    container = spec.container
+    if not container.enabled or container.image is None:
+        return None
+    return Container(
+        image=container.image,
+        mounts=container.mounts,
+        mount_home=container.mount_home,
+        writable=container.writable,
     )
 
 
@@ -97,14 +103,17 @@ def _layout(layout: Layout) -> str:
 def _required_paths(spec: Spec) -> tuple[str, ...]:
     """Return the host paths that the launch needs: the image's file, the mounts, the weights and the data."""
     container = spec.container
-    image = [container.image] if container.image and container.image.startswith("/") else []
-    mounts = [mount.source for mount in container.mounts]
+    first = [mount.source for mount in container.mounts]
+    if container.image and container.image.startswith("/"):
+        first.insert(0, container.image)
+    if not container.enabled:
+        first = [container.workdir]
     read = [spec.checkpoint.pretrained] if spec.checkpoint.pretrained else []
     if spec.conversion and spec.task == "export" and spec.conversion.megatron_path:
         read.append(spec.conversion.megatron_path)
     read += [f"{prefix}.idx" for prefix in spec.data.paths[:_LISTED]]
-    on_host = [_host_path(path, container.mounts) for path in read]
-    return tuple(dict.fromkeys([*image, *mounts, *(path for path in on_host if path)]))
+    on_host = [_host_path(path, container.mounts) if container.enabled else path for path in read]
+    return tuple(dict.fromkeys([*first, *(path for path in on_host if path)]))
 
 
 def _host_path(path: str, mounts: tuple[Mount, ...]) -> str | None:

@@ -69,6 +69,7 @@ class Program(NamedTuple):
     """What runs inside the container: in ``workdir``, first ``setup``, then ``main`` in its place.
 
     Attributes:
+        node_setup: what one task of each node runs before ``setup``, while the others wait for it.
         python_path: the folder that comes first on PYTHONPATH, before what the image has there; ``None`` for none.
         python: the interpreter that runs ``main``, which then begins with a script; empty where it is no Python.
     """
@@ -77,6 +78,7 @@ class Program(NamedTuple):
     python: tuple[str, ...]
     main: Command
     python_path: str | None = None
+    node_setup: tuple[Command, ...] = ()
     setup: tuple[Command, ...] = ()
 
 
@@ -120,7 +122,7 @@ class Plan(NamedTuple):
 
     job: JobHeader
     summary: tuple[str, ...]
-    container: Container
+    container: Container | None
     required_paths: tuple[str, ...]
     env: tuple[EnvVar, ...]
     secrets: tuple[str, ...]

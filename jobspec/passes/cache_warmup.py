@@ -1,4 +1,4 @@
-"""Sync the Python environment in two phases."""
+"""Sync the Python environment before the ranks need it."""
 
 from __future__ import annotations
 
@@ -10,25 +10,34 @@ _SYNC = command(("uv", "sync"))
 
 
 def warm_up_cache(plan: Plan, spec: Spec) -> Plan:
-    """Let one task fill the shared uv cache before every rank syncs its own container from it.
+    """Get the packages of the checkout into each container, and run Python from them.
 
     A step has a container of its own, so each node has to install; with a cold cache every rank would build the same
-    wheels at once. ``uv run --no-sync`` then uses the environment as it is.
+    wheels at once. So one task fills the shared cache first, or one rank of each node syncs while the others wait.
+    ``uv run --no-sync`` then uses the environment as it is.
     """
-    synced = spec.launch.warmup == "once"
+    if not spec.launch.uv:
+        return plan
+    mode = spec.launch.warmup
     steps = tuple(
-        step._replace(program=_with_uv(step.program, synced)) if step.kind is StepKind.LAUNCH else step
+        step._replace(program=_with_uv(step.program, mode)) if step.kind is StepKind.LAUNCH else step
         for step in plan.steps
     )
-    if not synced:
-        return plan._replace(steps=steps)
-    program = Program(workdir=spec.container.workdir, python=(), main=_SYNC)
-    if plan.container.writable is None:
+    plan = plan._replace(steps=steps)
+    if mode == "none":
+        return plan
+    if plan.container and plan.container.writable is None:
         # uv installs into the image's environment; Enroot mounts an image read-only where the site has not changed it.
         plan = plan._replace(container=plan.container._replace(writable=True))
-    return plan._replace(steps=(Step(kind=StepKind.WARMUP, spread=Spread.ONCE, program=program), *steps))
+    if mode == "per-node":
+        return plan
+    program = Program(workdir=spec.container.workdir, python=(), main=_SYNC)
+    return plan._replace(steps=(Step(kind=StepKind.WARMUP, spread=Spread.ONCE, program=program), *plan.steps))
 
 
-def _with_uv(program: Program, synced: bool) -> Program:
-    setup = (*program.setup, _SYNC) if synced else program.setup
-    return program._replace(setup=setup, python=("uv", "run", "--no-sync", *program.python))
+def _with_uv(program: Program, mode: str) -> Program:
+    return program._replace(
+        node_setup=(*program.node_setup, _SYNC) if mode == "per-node" else program.node_setup,
+        setup=(*program.setup, _SYNC) if mode == "once" else program.setup,
+        python=("uv", "run", "--no-sync", *program.python),
+    )

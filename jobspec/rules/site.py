@@ -32,7 +32,11 @@ def missing_site_value(spec: Spec, report: Report) -> None:
     Source: schemas/v1/cluster.schema.json
     """
     wanted = {
-        "/container/image": (spec.container.image, "container image", "container: {image: /PATH/TO/IMAGE.sqsh}"),
+        "/container/image": (
+            spec.container.image if spec.container.enabled else "",
+            "container image",
+            "container: {image: /PATH/TO/IMAGE.sqsh}",
+        ),
         "/logs": (spec.logs, "log folder", "logs: /SHARED/FOLDER"),
         "/resources/partition": (spec.resources.partition, "partition", "resources: {partition: NAME}"),
     }

@@ -131,6 +131,7 @@ def _logging(data: dict[str, Any], job_name: str) -> Logging:
 
 def _container(data: dict[str, Any]) -> Container:
     return Container(
+        enabled=data.get("enabled", True),
         image=data.get("image"),
         mounts=tuple(_mount(text) for text in data.get("mounts", ())),
         workdir=data.get("workdir", "/opt/Megatron-Bridge"),
@@ -147,6 +148,7 @@ def _mount(text: str) -> Mount:
 def _launch(data: dict[str, Any]) -> Launch:
     return Launch(
         warmup=data.get("warmup", "once"),
+        uv=data.get("uv", True),
         kill_on_bad_exit=data.get("kill_on_bad_exit", False),
         losses=data.get("losses", True),
     )

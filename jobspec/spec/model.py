@@ -154,6 +154,7 @@ class Mount(NamedTuple):
 class Container(NamedTuple):
     """The container of every step."""
 
+    enabled: bool
     image: str | None
     mounts: tuple[Mount, ...]
     workdir: str
@@ -174,6 +175,7 @@ class Launch(NamedTuple):
     """How the ranks are started."""
 
     warmup: str
+    uv: bool
     kill_on_bad_exit: bool
     losses: bool
 

@@ -6,9 +6,9 @@ from jobspec.ir.plan import Plan, Program, Scope, StepKind
 from jobspec.shell.commands import Command, command
 from jobspec.shell.sbatch import Directive
 from jobspec.shell.template import render
-from jobspec.shell.words import Sh, word
+from jobspec.shell.words import Sh
 from jobspec.targets.protocol import Script, Target
-from jobspec.targets.sbatch import allocation, container_flags, exports, plain_main
+from jobspec.targets.sbatch import allocation, container_flags, exports, plain_main, setup_values
 
 # Options of sbatch that salloc does not have (salloc(1)), and the key of the manifest that sets each.
 _BATCH_ONLY = {
@@ -27,10 +27,7 @@ def _compile(plan: Plan) -> Script:
     launch = next(step.program for step in plan.steps if step.kind is StepKind.LAUNCH)
     shell_program = render(
         "interactive/shell.sh.j2",
-        env=exports(plan, Scope.RANK),
-        workdir=word(launch.workdir),
-        python_path=launch.python_path and word(launch.python_path),
-        setup=launch.setup,
+        **setup_values(plan, launch, alone=True),
         launch=_on_this_node(plan, launch),
     )
     asked = [*allocation(plan.job, 1), *(Directive(option, value) for option, value in plan.job.options)]

@@ -43,7 +43,10 @@ def compile_sbatch(plan: Plan, launcher: Launcher) -> Script:
     """Return the sbatch script of a plan."""
     steps = {step.kind: step for step in plan.steps}
     launch, warmup = steps[StepKind.LAUNCH], steps.get(StepKind.WARMUP)
-    rank_program = _render_program(plan, launcher.template, launch.program, launcher.main)
+    alone = launch.spread is not Spread.PER_GPU or launcher.tasks_per_node(plan) == 1
+    rank_program = render(
+        launcher.template, **setup_values(plan, launch.program, alone=alone), main=launcher.main(plan, launch.program)
+    )
     text = render(
         "_parts/sbatch.sh.j2",
         summary="\n".join(plan.summary),
@@ -56,23 +59,29 @@ def compile_sbatch(plan: Plan, launcher: Launcher) -> Script:
         rank_comment=launcher.comment,
         rank_program=rank_program,
         launch=_srun(plan, launch, "rank_program", "rank"),
+        in_container=plan.container is not None,
         launch_log=launch.log,
         report_losses=launch.report_losses,
-        warmup_program=warmup and _render_program(plan, "_parts/warmup.sh.j2", warmup.program, plain_main),
+        warmup_program=warmup
+        and render(
+            "_parts/warmup.sh.j2",
+            **setup_values(plan, warmup.program, alone=True),
+            main=plain_main(plan, warmup.program),
+        ),
         warmup=warmup and _srun(plan, warmup, "warmup_program", "warmup"),
     )
     return Script(text=text, rank_program=rank_program)
 
 
-def _render_program(plan: Plan, template: str, program: Program, main: Callable[[Plan, Program], Command]) -> str:
-    return render(
-        template,
-        env=exports(plan, Scope.RANK),
-        workdir=word(program.workdir),
-        python_path=program.python_path and word(program.python_path),
-        setup=program.setup,
-        main=main(plan, program),
-    )
+def setup_values(plan: Plan, program: Program, *, alone: bool) -> dict[str, object]:
+    """Return what ``_parts/setup.sh.j2`` prints; a task that is alone on its node has nobody to wait for it."""
+    return {
+        "env": exports(plan, Scope.RANK),
+        "workdir": word(program.workdir),
+        "python_path": program.python_path and word(program.python_path),
+        "node_setup": () if alone else program.node_setup,
+        "setup": (*program.node_setup, *program.setup) if alone else program.setup,
+    }
 
 
 def exports(plan: Plan, scope: Scope) -> list[tuple[str, list[EnvVar]]]:
@@ -127,6 +136,8 @@ def container_flags(plan: Plan, *own: str) -> list[str]:
     ``own`` are names of variables that the script sets besides those of the plan.
     """
     container = plan.container
+    if container is None:
+        return []
     flags = [f"--container-image={container.image}"]
     if container.mounts:
         mounts = (

@@ -7,7 +7,7 @@ from jobspec.targets.sbatch import Launcher, compile_sbatch, plain_main
 
 _LAUNCHER = Launcher(
     template="srun-native/rank.sh.j2",
-    comment="What each rank runs inside the container. It is read as it stands, so a variable in it is the task's own.",
+    comment="What each rank runs. It is read as it stands, so a variable in it is the task's own.",
     tasks_per_node=lambda plan: plan.job.gpus_per_node,
     main=plain_main,
 )

@@ -36,8 +36,8 @@ def _unsupported(plan: Plan) -> dict[str, str]:
 
 _LAUNCHER = Launcher(
     template="torchrun/rank.sh.j2",
-    comment="What each node runs inside the container: torchrun, which starts the ranks. It is read as it stands, so\n"
-    "a variable in it is the task's own.",
+    comment="What each node runs: torchrun, which starts the ranks. It is read as it stands, so a variable in it is\n"
+    "the task's own.",
     tasks_per_node=lambda _plan: 1,
     main=torchrun_main,
 )

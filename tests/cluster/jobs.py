@@ -38,6 +38,9 @@ class Site:
         for part in (self.logs, self.record, self.cache):
             part.mkdir()
         self.image = make_image(folder)
+        self.bin = folder / "bin"
+        self.bin.mkdir()
+        (self.bin / "python").symlink_to("/usr/bin/python3")
         self.facts: dict[str, Any] = {
             "gpus_per_node": 8,
             "gpu": {"architecture": "hopper"},

@@ -244,6 +244,33 @@ def test_image_without_warmup(site: Site) -> None:
     assert len(result.ranks) == 16
 
 
+def test_one_rank_of_each_node_syncs(site: Site) -> None:
+    """With `warmup: per-node` the first rank of each node syncs and the others wait; where it fails nobody starts."""
+    content = small(launch={"warmup": "per-node"})
+    result = site.submit(site.compile(content))
+    assert result.state == "COMPLETED", result.output
+    assert sorted(rank for _, rank, _, _ in result.syncs) == ["0", "8"]
+    assert len(result.ranks) == 16
+
+    for record in site.record.iterdir():
+        record.unlink()
+    failed = site.submit(site.compile(content).replace("|| uv sync ||", "|| (sleep 1 && exit 9) ||"))
+    assert (failed.state, failed.exit_code) == ("FAILED", "9:0")
+    assert failed.ranks == {}
+
+
+def test_job_without_a_container(site: Site) -> None:
+    """Without a container the ranks run on the nodes as they are, without uv and PMIx where the site has none."""
+    site.facts |= {"mpi": "none", "launch": {"uv": False}, "caches": {}}
+    site.facts["container"] = {"enabled": False, "workdir": str(site.image / "opt" / "Megatron-Bridge")}
+    content = small(env={"PATH": f"{site.bin}:/usr/bin:/bin"}, checkpoint={"pretrained": str(site.folder)})
+    result = site.submit(site.compile(content))
+
+    assert result.state == "COMPLETED", result.output
+    assert sorted(result.ranks) == list(range(16))
+    assert all(seen["cwd"] == str(site.image / "opt" / "Megatron-Bridge") for seen in result.ranks.values())
+
+
 def test_kill_on_bad_exit_ends_the_others(site: Site) -> None:
     """With `kill_on_bad_exit` the job fails as soon as one rank does."""
     result = site.submit(site.compile(small(launch={"kill_on_bad_exit": True})), TEST_EXIT_3="5")

@@ -28,7 +28,7 @@ set -euo pipefail
 # Secrets come from the shell that runs sbatch; their values stand nowhere in this script.
 : "${HF_TOKEN:?set it in the shell that runs sbatch}"
 
-# The image, what is mounted and what is read first; a missing one is named here, before anything starts.
+# What the launch needs to be there; what is missing is named here, before anything starts.
 require() {
   [[ -e $1 ]] || {
     echo "$SLURM_JOB_NAME: $1 does not exist on $SLURMD_NODENAME" >&2
@@ -65,28 +65,7 @@ export MASTER_PORT="$((15000 + SLURM_JOB_ID % 17000))"
 
 echo "$SLURM_JOB_NAME: job $SLURM_JOB_ID on $SLURM_JOB_NUM_NODES nodes, meeting at $MASTER_ADDR:$MASTER_PORT"
 
-# Warm-up: one task fills the shared uv cache, so that the ranks below install from it instead of all building wheels.
-IFS= read -r -d '' warmup_program <<'JOBSPEC_WARMUP' || true
-set -euo pipefail
-
-cd /opt/Megatron-Bridge
-exec uv sync
-JOBSPEC_WARMUP
-
-srun \
-  --mpi=pmix \
-  --export=ALL \
-  --nodes=1 \
-  --ntasks=1 \
-  --ntasks-per-node=1 \
-  --container-image=/lustre/example/images/nemo-bridge.sqsh \
-  --container-mounts=/lustre:/lustre,/lustre/example/src/Megatron-Bridge:/opt/Megatron-Bridge \
-  --no-container-mount-home \
-  --container-writable \
-  --container-env=HF_TOKEN,HF_HOME,UV_CACHE_DIR,NEMO_HOME,PYTHONUNBUFFERED,TORCH_NCCL_AVOID_RECORD_STREAMS,NCCL_NVLS_ENABLE,NCCL_IB_TIMEOUT,TOKENIZERS_PARALLELISM,MASTER_ADDR,MASTER_PORT \
-  bash -c "$warmup_program" warmup
-
-# What each rank runs inside the container. It is read as it stands, so a variable in it is the task's own.
+# What each rank runs. It is read as it stands, so a variable in it is the task's own.
 IFS= read -r -d '' rank_program <<'JOBSPEC_RANK' || true
 set -euo pipefail
 
@@ -96,7 +75,20 @@ export WORLD_SIZE="$SLURM_NTASKS"
 export LOCAL_RANK="$SLURM_LOCALID"
 
 cd /opt/Megatron-Bridge
-uv sync
+
+# The first rank of each node does this, and the others wait: they share its container, and so its /tmp.
+done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
+if ((SLURM_LOCALID == 0)); then
+  code=0
+  ((code)) || uv sync || code=$?
+  echo "$code" >"$done_file.new"
+  mv "$done_file.new" "$done_file"
+else
+  until [[ -e $done_file ]]; do sleep 0.5; done
+  code="$(<"$done_file")"
+fi
+((code == 0)) || exit "$code"
+
 exec uv run --no-sync python scripts/training/run_recipe.py \
   --recipe gpt_oss_120b_pretrain_64gpu_h100_bf16_config \
   --mode pretrain \

@@ -31,7 +31,7 @@ set -euo pipefail
 # Secrets come from the shell that runs sbatch; their values stand nowhere in this script.
 : "${HF_TOKEN:?set it in the shell that runs sbatch}"
 
-# The image, what is mounted and what is read first; a missing one is named here, before anything starts.
+# What the launch needs to be there; what is missing is named here, before anything starts.
 require() {
   [[ -e $1 ]] || {
     echo "$SLURM_JOB_NAME: $1 does not exist on $SLURMD_NODENAME" >&2
@@ -89,7 +89,7 @@ srun \
   --container-env=HF_TOKEN,HF_HOME,UV_CACHE_DIR,NEMO_HOME,PYTHONUNBUFFERED,TORCH_NCCL_AVOID_RECORD_STREAMS,NCCL_NVLS_ENABLE,NCCL_IB_TIMEOUT,TOKENIZERS_PARALLELISM,MASTER_ADDR,MASTER_PORT \
   bash -c "$warmup_program" warmup
 
-# What each rank runs inside the container. It is read as it stands, so a variable in it is the task's own.
+# What each rank runs. It is read as it stands, so a variable in it is the task's own.
 IFS= read -r -d '' rank_program <<'JOBSPEC_RANK' || true
 set -euo pipefail
 

@@ -28,7 +28,7 @@ set -euo pipefail
 # Secrets come from the shell that runs sbatch; their values stand nowhere in this script.
 : "${HF_TOKEN:?set it in the shell that runs sbatch}"
 
-# The image, what is mounted and what is read first; a missing one is named here, before anything starts.
+# What the launch needs to be there; what is missing is named here, before anything starts.
 require() {
   [[ -e $1 ]] || {
     echo "$SLURM_JOB_NAME: $1 does not exist on $SLURMD_NODENAME" >&2
@@ -66,7 +66,7 @@ export MASTER_PORT="$((15000 + SLURM_JOB_ID % 17000))"
 
 echo "$SLURM_JOB_NAME: job $SLURM_JOB_ID on $SLURM_JOB_NUM_NODES nodes, meeting at $MASTER_ADDR:$MASTER_PORT"
 
-# What each rank runs inside the container. It is read as it stands, so a variable in it is the task's own.
+# What each rank runs. It is read as it stands, so a variable in it is the task's own.
 IFS= read -r -d '' rank_program <<'JOBSPEC_RANK' || true
 set -euo pipefail
 
