@@ -58,3 +58,8 @@ def environment() -> Environment:
 def render(name: str, **values: object) -> str:
     """Render a template; the values are typed shell values, plain strings only as input of a filter above."""
     return environment().get_template(name).render(values)
+
+
+def render_text(template: str, **values: object) -> str:
+    """Render a template that is given as text, as a target of another package has it; it can include our parts."""
+    return environment().from_string(template).render(values)
