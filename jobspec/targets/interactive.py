@@ -62,7 +62,7 @@ def _on_this_node(plan: Plan, program: Program) -> Command:
 
 TARGET = Target(
     name="interactive",
-    summary="script for a login node; a shell in the container of an allocation, or a command there",
+    summary="script for a login node; a shell in the container, or a command. To try out before queueing",
     frameworks=frozenset({"bridge", "mlm"}),
     compile=_compile,
     unsupported=_unsupported,

@@ -14,7 +14,7 @@ _LAUNCHER = Launcher(
 
 TARGET = Target(
     name="srun-native",
-    summary="sbatch script; srun starts one task for each GPU, without torchrun",
+    summary="sbatch script; srun starts one task for each GPU. The default, for all that needs no torchrun",
     frameworks=frozenset({"bridge", "mlm"}),
     compile=lambda plan: compile_sbatch(plan, _LAUNCHER),
 )

@@ -44,7 +44,7 @@ _LAUNCHER = Launcher(
 
 TARGET = Target(
     name="torchrun",
-    summary="sbatch script; srun starts torchrun once on each node, which starts the ranks",
+    summary="sbatch script; srun starts torchrun on each node. For programs that insist on its environment",
     frameworks=frozenset({"bridge", "mlm"}),
     compile=lambda plan: compile_sbatch(plan, _LAUNCHER),
     unsupported=_unsupported,
