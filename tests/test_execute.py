@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.golden_files import GOLDEN, ROOT
-from tests.test_golden import MANIFESTS, TARGETS
+from tests.test_golden import TARGETS
 
 FAKES = ROOT / "tests" / "fakes" / "bin"
 SECRETS = {"HF_TOKEN": "hf secret 'value'", "WANDB_API_KEY": "key$(id)"}
@@ -96,16 +96,19 @@ def golden(name: str, target: str = "srun-native") -> str:
     return (GOLDEN / name / f"{target}.sh").read_text(encoding="utf-8")
 
 
-@pytest.fixture(params=[pair for pair in TARGETS if pair[1] != "interactive"], ids="/".join)
-def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
-    """Each golden script, executed."""
-    return Run(golden(*request.param), tmp_path)
+def executed(pairs: list[tuple[str, str]]) -> Any:
+    """Return a fixture with each of some golden scripts, executed once for all tests that look at what it did."""
+
+    @pytest.fixture(scope="module", params=pairs, ids="/".join)
+    def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+        return Run(golden(*request.param), tmp_path_factory.mktemp("run"))
+
+    return run
 
 
-@pytest.fixture(params=MANIFESTS)
-def native_run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
-    """Each golden script of the target srun-native, executed."""
-    return Run(golden(request.param), tmp_path)
+run = executed([pair for pair in TARGETS if pair[1] != "interactive"])
+native_run = executed([pair for pair in TARGETS if pair[1] == "srun-native"])
+torchrun_run = executed([pair for pair in TARGETS if pair[1] == "torchrun"])
 
 
 def test_scripts_run(run: Run) -> None:
@@ -141,10 +144,9 @@ def test_ranks_see_their_place(native_run: Run) -> None:
         assert [call["cwd"]] == sorted(set(re.findall(r"^cd (\S+)$", run.text, re.MULTILINE)))
 
 
-@pytest.mark.parametrize("name", [name for name, target in TARGETS if target == "torchrun"])
-def test_torchrun_knows_its_node(name: str, tmp_path: Path) -> None:
+def test_torchrun_knows_its_node(torchrun_run: Run) -> None:
     """Torchrun is started once a node, with the node's own number, and the address and port of the first one."""
-    run = Run(golden(name, "torchrun"), tmp_path)
+    run = torchrun_run
     nodes = int(run.directive("nodes"))
     calls = run.calls("run")
 
