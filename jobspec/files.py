@@ -28,23 +28,28 @@ class Staging:
 
     def write(self, path: str, text: str, *, executable: bool) -> None:
         """Stage ``text`` for ``path``; a link is followed, and the mode of a file that is there is kept."""
-        place = os.path.realpath(path)
+        try:
+            self._write(os.path.realpath(path), text.encode(), 0o777 if executable else 0o666)
+        except OSError as error:  # name the user's file, not the one beside it
+            raise OSError(error.errno, error.strerror, path) from error
+
+    def _write(self, place: str, data: bytes, new_mode: int) -> None:
         try:
             mode = os.stat(place).st_mode
         except FileNotFoundError:
             mode = 0
         if mode and not stat.S_ISREG(mode):
             with open(place, "wb") as file:
-                file.write(text.encode())
+                file.write(data)
             return
         folder, name = os.path.split(place)
         temporary = os.path.join(folder, f".{name[:200]}.{os.getpid()}.tmp")
         self._staged.append((temporary, place))
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o777 if executable else 0o666)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, new_mode)
         with os.fdopen(descriptor, "wb") as file:
             if mode:
                 os.fchmod(file.fileno(), stat.S_IMODE(mode))
-            file.write(text.encode())
+            file.write(data)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -222,11 +222,12 @@ def test_full_disk_is_said() -> None:
 
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
-    """A missing folder and a file for a folder are said in one line, with exit code 1."""
-    for place in (tmp_path / "none" / "job.sh", Path("/proc/none/job.sh"), Path(MANIFEST) / "job.sh"):
+    """A missing folder, a file for a folder and a full disk are said in one line that names the file, with code 1."""
+    places = (tmp_path / "none" / "job.sh", Path("/proc/none/job.sh"), Path(MANIFEST) / "job.sh", Path("/dev/full"))
+    for place in places:
         done = jobspec("compile", MANIFEST, "-o", str(place))
         assert done.returncode == 1
-        assert done.stderr.startswith("jobspec: error: /")
+        assert done.stderr.startswith(f"jobspec: error: {place}: ")
         assert done.stderr.count("\n") == 1
 
 
