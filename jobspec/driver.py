@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from jobspec.diagnostics.model import Sink
 from jobspec.ir.plan import Plan
 from jobspec.schema.validate import validate
+from jobspec.shell.commands import show_command
 from jobspec.spec.model import Spec
 from jobspec.spec.references import Library, check_kind, kind_of
 from jobspec.syntax.loader import load
@@ -44,7 +45,7 @@ class Session:
         if kind != "job":
             validate(kind, tree, sink)
             return Compiled(sink)
-        return self._check_job(tree, sink)
+        return self._plan(tree, None, sink)[0]
 
     def compile(self, path: str, target: str | None = None) -> Compiled:
         """Compile a job manifest; ``target`` overrides the manifest's own."""
@@ -52,10 +53,24 @@ class Session:
         tree = load(path, sink)
         if tree is None or not check_kind("job", tree, sink):
             return Compiled(sink)
+        planned, found = self._plan(tree, target, sink)
+        if planned.plan is None or found is None:
+            return planned
+        return Compiled(sink, planned.spec, planned.plan, found.compile(planned.plan))
+
+    def _plan(self, tree: Mapping, wanted: str | None, sink: Sink) -> tuple[Compiled, Target | None]:
+        """Go through all phases but the last; the target is ``None`` where there is an error."""
+        from jobspec import passes
+        from jobspec.ir.lower import lower
+
         checked = self._check_job(tree, sink)
         if checked.spec is None or sink.has_errors:
-            return checked
-        return _compile(checked.spec, target, sink)
+            return checked, None
+        spec = checked.spec
+        plan = passes.run(lower(spec), spec)
+        target = _find_target(spec, wanted, sink)
+        sound = target is not None and _can_express(target, plan, spec, sink) and _fits(plan, sink)
+        return Compiled(sink, spec, plan), target if sound else None
 
     def _check_job(self, tree: Mapping, sink: Sink) -> Compiled:
         from jobspec import rules
@@ -73,16 +88,9 @@ class Session:
         return Compiled(sink, spec)
 
 
-def _compile(spec: Spec, wanted: str | None, sink: Sink) -> Compiled:
-    from jobspec import passes
-    from jobspec.ir.lower import lower
-
-    plan = passes.run(lower(spec), spec)
-    target = _find_target(spec, wanted, sink)
-    if target is None or not _can_express(target, plan, spec, sink):
-        return Compiled(sink, spec, plan)
-    script = target.compile(plan)
-    size = len(script.rank_program.encode())
+def _fits(plan: Plan, sink: Sink) -> bool:
+    """Return whether the programs of the steps can be arguments; the lines of their set-up are few."""
+    size = max(len(show_command(step.program.main).encode()) for step in plan.steps)
     if size > LONGEST_PROGRAM:
         sink.report(
             codes.OVERSIZED_PROGRAM,
@@ -90,8 +98,7 @@ def _compile(spec: Spec, wanted: str | None, sink: Sink) -> Compiled:
             notes=("Linux takes no argument of 131,072 bytes or more (execve(2), MAX_ARG_STRLEN)",),
             help=("shorten `overrides` or `args`, or the list of `data.paths`",),
         )
-        return Compiled(sink, spec, plan)
-    return Compiled(sink, spec, plan, script)
+    return size <= LONGEST_PROGRAM
 
 
 def _find_target(spec: Spec, wanted: str | None, sink: Sink) -> Target | None:

@@ -180,6 +180,12 @@ def test_check_prints_to_standard_output() -> None:
     assert warned.stdout.startswith("warning[JS232]")
 
 
+def test_check_finds_what_compile_finds() -> None:
+    """`check` finds the faults of the target too, although it renders nothing."""
+    for code in ("JS401", "JS403"):
+        assert f"error[{code}]" in jobspec("check", str(ROOT / "tests" / "invalid" / f"{code}.yaml")).stdout
+
+
 def test_shared_faults_are_said_once(tmp_path: Path) -> None:
     """A fault in a cluster file that several manifests name is printed once."""
     (tmp_path / "site.yaml").write_text("jobspec: v1\nkind: cluster\ngpus_per_node: 8\npartitions: {a: {}}\nwrong: 1\n")

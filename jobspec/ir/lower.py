@@ -68,14 +68,14 @@ def _option(text: str) -> tuple[str, str | None]:
 
 
 def _summary(spec: Spec, framework: str) -> tuple[str, ...]:
-    resources = spec.resources
+    nodes = _count(spec.resources.nodes, "node") + " of " + _count(spec.resources.gpus_per_node, "GPU")
+    layout = () if spec.command else (f"Layout: {_layout(spec.layout)}",)
     return (
         f"{spec.name}: {spec.task} with {framework}" + (f", recipe {spec.recipe}" if spec.recipe else ""),
         *(spec.description or "").split("\n"),
         "",
-        f"Layout: {_layout(spec.layout)}",
-        f"        on {_count(resources.nodes, 'node')} of {_count(resources.gpus_per_node, 'GPU')} "
-        f"({_count(resources.world, 'rank')})",
+        f"Nodes:  {nodes}",
+        *layout,
         *_batch(spec),
     )
 

@@ -9,7 +9,6 @@ from itertools import groupby
 from jobspec.ir.plan import EnvVar, JobHeader, Plan, Program, Scope, Spread, Step, StepKind
 from jobspec.shell.commands import Command, command
 from jobspec.shell.sbatch import Directive
-from jobspec.shell.template import render
 from jobspec.shell.words import Sh, Var, word
 from jobspec.targets.protocol import Script
 
@@ -41,6 +40,8 @@ def plain_main(_plan: Plan, program: Program) -> Command:
 
 def compile_sbatch(plan: Plan, launcher: Launcher) -> Script:
     """Return the sbatch script of a plan."""
+    from jobspec.shell.template import render  # Jinja, which a check can do without
+
     steps = {step.kind: step for step in plan.steps}
     launch, warmup = steps[StepKind.LAUNCH], steps.get(StepKind.WARMUP)
     alone = launch.spread is not Spread.PER_GPU or launcher.tasks_per_node(plan) == 1

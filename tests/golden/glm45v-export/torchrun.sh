@@ -2,8 +2,8 @@
 # glm45v-export: export with Megatron Bridge
 # The fine-tuned checkpoint in Hugging Face's form.
 #
+# Nodes:  2 nodes of 8 GPUs
 # Layout: tp 1, pp 2, cp 1, ep 8, etp 1, dp 8, no sequence parallelism
-#         on 2 nodes of 8 GPUs (16 ranks)
 #
 # Slurm does not make the folder of --output, and without it the job ends at once and leaves no log. So:
 #   mkdir -p /lustre/example/logs

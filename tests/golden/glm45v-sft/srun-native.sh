@@ -2,8 +2,8 @@
 # glm45v-sft: sft with Megatron Bridge, recipe glm_45v_sft_config
 # Full fine-tuning of GLM-4.5V on CORD v2.
 #
+# Nodes:  16 nodes of 8 GPUs
 # Layout: tp 1, pp 8, cp 1, ep 16, etp 1, dp 16, no sequence parallelism
-#         on 16 nodes of 8 GPUs (128 ranks)
 # Batch:  64 samples a step: dp 16, micro batch 1, 4 microbatches, 8192 tokens a sample
 #
 # Slurm does not make the folder of --output, and without it the job ends at once and leaves no log. So:

@@ -2,8 +2,8 @@
 # gpt-oss-120b-pretrain: pretrain with Megatron Bridge, recipe gpt_oss_120b_pretrain_64gpu_h100_bf16_config
 # Pretraining of a mixture of experts with tensor, sequence, pipeline and expert parallelism.
 #
+# Nodes:  8 nodes of 8 GPUs
 # Layout: tp 2, pp 4, cp 1, ep 16, etp 1, dp 8, sequence parallel
-#         on 8 nodes of 8 GPUs (64 ranks)
 # Batch:  512 samples a step: dp 8, micro batch 1, 64 microbatches, 4096 tokens a sample
 #
 # Slurm does not make the folder of --output, and without it the job ends at once and leaves no log. So:

@@ -2,8 +2,8 @@
 # llama3-70b-64k-pretrain: pretrain with Megatron Bridge, recipe llama3_70b_pretrain_256gpu_h100_bf16_64k_config
 # Long context. The sequence of 65,536 tokens is split over 8 GPUs, and over tp once more.
 #
+# Nodes:  32 nodes of 8 GPUs
 # Layout: tp 8, pp 4, cp 8, ep 1, etp 8, dp 1, sequence parallel
-#         on 32 nodes of 8 GPUs (256 ranks)
 # Batch:  512 samples a step: dp 1, micro batch 1, 512 microbatches, 65536 tokens a sample
 #
 # Slurm does not make the folder of --output, and without it the job ends at once and leaves no log. So:

@@ -2,8 +2,8 @@
 # llama3-70b-interleaved-pretrain: pretrain with Megatron Bridge, recipe llama3_70b_pretrain_32gpu_h100_bf16_config
 # Virtual pipeline. Each of the 4 stages holds 5 chunks of 4 layers, which shortens the pipeline's bubble.
 #
+# Nodes:  4 nodes of 8 GPUs
 # Layout: tp 4, pp 4, vpp 5, cp 2, ep 1, etp 4, dp 1, sequence parallel
-#         on 4 nodes of 8 GPUs (32 ranks)
 # Batch:  512 samples a step: dp 1, micro batch 1, 512 microbatches, 8192 tokens a sample
 #
 # Slurm does not make the folder of --output, and without it the job ends at once and leaves no log. So:

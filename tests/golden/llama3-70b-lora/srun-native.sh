@@ -2,8 +2,8 @@
 # llama3-70b-lora: lora with Megatron Bridge, recipe llama3_70b_peft_8gpu_h100_bf16_config
 # LoRA on one node, from an image that holds every package.
 #
+# Nodes:  1 node of 8 GPUs
 # Layout: tp 8, pp 1, cp 1, ep 1, etp 8, dp 1, no sequence parallelism
-#         on 1 node of 8 GPUs (8 ranks)
 # Batch:  8 samples a step: dp 1, micro batch 1, 8 microbatches, 4096 tokens a sample
 #
 # Slurm does not make the folder of --output, and without it the job ends at once and leaves no log. So:

@@ -2,8 +2,8 @@
 # minimax-m2-inference: inference with Megatron Bridge
 # Text generation over two nodes, 16 experts a GPU.
 #
+# Nodes:  2 nodes of 8 GPUs
 # Layout: tp 1, pp 1, cp 1, ep 16, etp 1, dp 16, no sequence parallelism
-#         on 2 nodes of 8 GPUs (16 ranks)
 #
 # Slurm does not make the folder of --output, and without it the job ends at once and leaves no log. So:
 #   mkdir -p /lustre/example/logs

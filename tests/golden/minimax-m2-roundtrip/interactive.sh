@@ -2,8 +2,8 @@
 # minimax-m2-roundtrip: roundtrip with Megatron Bridge
 # To Megatron and back, compared with what it began as. Weights only, so 32 experts a GPU fit.
 #
+# Nodes:  2 nodes of 8 GPUs
 # Layout: tp 2, pp 1, cp 1, ep 8, etp 1, dp 8, sequence parallel
-#         on 2 nodes of 8 GPUs (16 ranks)
 #
 # On a login node:
 #   bash THIS_SCRIPT                a shell in the container, on the first node of the allocation

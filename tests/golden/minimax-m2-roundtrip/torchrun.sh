@@ -2,8 +2,8 @@
 # minimax-m2-roundtrip: roundtrip with Megatron Bridge
 # To Megatron and back, compared with what it began as. Weights only, so 32 experts a GPU fit.
 #
+# Nodes:  2 nodes of 8 GPUs
 # Layout: tp 2, pp 1, cp 1, ep 8, etp 1, dp 8, sequence parallel
-#         on 2 nodes of 8 GPUs (16 ranks)
 #
 # Slurm does not make the folder of --output, and without it the job ends at once and leaves no log. So:
 #   mkdir -p /lustre/example/logs

@@ -2,8 +2,8 @@
 # mixtral-mlm-bare: pretrain with Megatron-LM
 # A mixture of experts with Megatron-LM, on a site without containers, uv or PMIx.
 #
+# Nodes:  2 nodes of 8 GPUs
 # Layout: tp 1, pp 2, cp 1, ep 8, etp 1, dp 8, no sequence parallelism
-#         on 2 nodes of 8 GPUs (16 ranks)
 # Batch:  256 samples a step: dp 8, micro batch 1, 32 microbatches, 4096 tokens a sample
 #
 # Slurm does not make the folder of --output, and without it the job ends at once and leaves no log. So:

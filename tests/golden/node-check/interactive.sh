@@ -2,8 +2,7 @@
 # node-check: command with Megatron Bridge
 # What each node's GPUs and links look like from inside the container.
 #
-# Layout: tp 1, pp 1, cp 1, ep 1, etp 1, dp 32, no sequence parallelism
-#         on 4 nodes of 8 GPUs (32 ranks)
+# Nodes:  4 nodes of 8 GPUs
 #
 # On a login node:
 #   bash THIS_SCRIPT                a shell in the container, on the first node of the allocation

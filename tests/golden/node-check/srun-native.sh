@@ -2,8 +2,7 @@
 # node-check: command with Megatron Bridge
 # What each node's GPUs and links look like from inside the container.
 #
-# Layout: tp 1, pp 1, cp 1, ep 1, etp 1, dp 32, no sequence parallelism
-#         on 4 nodes of 8 GPUs (32 ranks)
+# Nodes:  4 nodes of 8 GPUs
 #
 # Slurm does not make the folder of --output, and without it the job ends at once and leaves no log. So:
 #   mkdir -p /lustre/example/logs

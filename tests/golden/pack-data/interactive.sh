@@ -2,8 +2,7 @@
 # pack-data: command with Megatron-LM
 # Prepares Megatron's indexed data, once, on one node.
 #
-# Layout: tp 1, pp 1, cp 1, ep 1, etp 1, dp 8, no sequence parallelism
-#         on 1 node of 8 GPUs (8 ranks)
+# Nodes:  1 node of 8 GPUs
 #
 # On a login node:
 #   bash THIS_SCRIPT                a shell in the container, on the first node of the allocation

@@ -2,8 +2,8 @@
 # qwen3-30b-gb200-pretrain: pretrain with Megatron Bridge, recipe qwen3_30b_a3b_pretrain_8gpu_gb200_bf16_config
 # Benchmark of a mixture of experts on two GB200 nodes, with the recipe's own data.
 #
+# Nodes:  2 nodes of 4 GPUs
 # Layout: tp 1, pp 1, cp 1, ep 8, etp 1, dp 8, no sequence parallelism
-#         on 2 nodes of 4 GPUs (8 ranks)
 # Batch:  512 samples a step: dp 8, micro batch 4, 16 microbatches
 #
 # Slurm does not make the folder of --output, and without it the job ends at once and leaves no log. So:

@@ -2,8 +2,8 @@
 # qwen3-30b-mlm-torchrun: pretrain with Megatron-LM
 # A mixture of experts with Megatron-LM under torchrun, on mock data. The experts follow etp 1, not tp.
 #
+# Nodes:  4 nodes of 8 GPUs
 # Layout: tp 2, pp 2, cp 1, ep 8, etp 1, dp 8, sequence parallel
-#         on 4 nodes of 8 GPUs (32 ranks)
 # Batch:  256 samples a step: dp 8, micro batch 1, 32 microbatches, 4096 tokens a sample
 #
 # On a login node:

@@ -2,8 +2,8 @@
 # qwen3-8b-debug: pretrain with Megatron Bridge, recipe qwen3_8b_pretrain_config
 # A node to debug on, with the container, the caches and the checkout of the batch jobs.
 #
+# Nodes:  1 node of 8 GPUs
 # Layout: tp 1, pp 1, cp 1, ep 1, etp 1, dp 8, no sequence parallelism
-#         on 1 node of 8 GPUs (8 ranks)
 # Batch:  32 samples a step: dp 8, micro batch 1, 4 microbatches, 4096 tokens a sample
 #
 # Slurm does not make the folder of --output, and without it the job ends at once and leaves no log. So:

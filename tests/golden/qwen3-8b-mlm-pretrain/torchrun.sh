@@ -2,8 +2,8 @@
 # qwen3-8b-mlm-pretrain: pretrain with Megatron-LM
 # The dense 8B model with Megatron-LM, without torchrun; tensor and sequence parallel in a node.
 #
+# Nodes:  4 nodes of 8 GPUs
 # Layout: tp 4, pp 1, cp 1, ep 1, etp 4, dp 8, sequence parallel
-#         on 4 nodes of 8 GPUs (32 ranks)
 # Batch:  256 samples a step: dp 8, micro batch 2, 16 microbatches, 4096 tokens a sample
 #
 # Slurm does not make the folder of --output, and without it the job ends at once and leaves no log. So:

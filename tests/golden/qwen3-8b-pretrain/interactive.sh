@@ -4,8 +4,8 @@
 # Data parallel only: the model and its optimizer state fit on a GPU once they are sharded over 16.
 #
 #
+# Nodes:  2 nodes of 8 GPUs
 # Layout: tp 1, pp 1, cp 1, ep 1, etp 1, dp 16, no sequence parallelism
-#         on 2 nodes of 8 GPUs (16 ranks)
 # Batch:  1024 samples a step: dp 16, micro batch 1, 64 microbatches, 4096 tokens a sample
 #
 # On a login node:
