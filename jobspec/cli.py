@@ -61,12 +61,23 @@ def _add_manifests(parser: argparse.ArgumentParser) -> None:
 
 def main() -> None:
     """Run the command line and end the process."""
+    _open_missing_streams()
     # A reader that closes the pipe early (head) ends us as it ends any filter, without a word.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     code = run(sys.argv[1:])
     sys.stderr.flush()
     # What a full disk kept in a buffer of standard output cannot be written, and Python would complain once more.
     os._exit(code)
+
+
+def _open_missing_streams() -> None:
+    """Open the null device where a standard stream is closed, so that no file takes its number."""
+    for descriptor, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != descriptor:
+                os.dup2(opened, descriptor)
+            setattr(sys, name, open(descriptor, mode, encoding="utf-8"))  # noqa: SIM115 - for the whole process
 
 
 def run(argv: list[str]) -> int:

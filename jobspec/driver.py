@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jobspec.diagnostics.model import Sink
+from jobspec.ir.limits import excesses
 from jobspec.ir.plan import Plan
 from jobspec.schema.validate import validate
-from jobspec.shell.commands import show_command
 from jobspec.spec.model import Spec
 from jobspec.spec.references import Library, check_kind, kind_of
 from jobspec.syntax.loader import load
 from jobspec.syntax.nodes import Mapping, find
 from jobspec.targets import codes, registry
 from jobspec.targets.protocol import Script, Target
-
-#: The longest per-rank program, in bytes: well below execve's limit of 128 KiB for one argument.
-LONGEST_PROGRAM = 100 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +38,10 @@ class Session:
         tree = load(path, sink)
         if tree is None:
             return Compiled(sink)
-        kind = kind_of(tree)
+        kind = kind_of(tree, sink)
         if kind != "job":
-            validate(kind, tree, sink)
+            if kind:
+                validate(kind, tree, sink)
             return Compiled(sink)
         return self._plan(tree, None, sink)[0]
 
@@ -89,23 +87,23 @@ class Session:
 
 
 def _fits(plan: Plan, sink: Sink) -> bool:
-    """Return whether the programs of the steps can be arguments; the lines of their set-up are few."""
-    size = max(len(show_command(step.program.main).encode()) for step in plan.steps)
-    if size > LONGEST_PROGRAM:
+    """Return whether the programs of the steps can be started with their arguments and variables."""
+    too_large = excesses(plan)
+    for what, size, limit, keys in too_large:
         sink.report(
             codes.OVERSIZED_PROGRAM,
-            f"the program of a rank has {size:,} bytes, but at most {LONGEST_PROGRAM:,} are safe",
-            notes=("Linux takes no argument of 131,072 bytes or more (execve(2), MAX_ARG_STRLEN)",),
-            help=("shorten `overrides` or `args`, or the list of `data.paths`",),
+            f"{what} has {size:,} bytes, but at most {limit:,} are safe",
+            notes=("Linux takes no argument of 131,072 bytes or more, and not many of them (execve(2))",),
+            help=(f"shorten {keys}",),
         )
-    return size <= LONGEST_PROGRAM
+    return not too_large
 
 
 def _find_target(spec: Spec, wanted: str | None, sink: Sink) -> Target | None:
     """Return the target of a job; ``wanted`` overrides the manifest's own."""
-    name = wanted or spec.target or registry.DEFAULT
+    name = spec.target or registry.DEFAULT if wanted is None else wanted
     target = registry.find(name)
-    node = None if wanted else find(spec.tree, "/target")
+    node = find(spec.tree, "/target") if wanted is None else None
     at = node.span if node else None
     if target is None:
         listed = ", ".join(f"`{one}`" for one in registry.names())

@@ -134,11 +134,11 @@ def test_standard_input() -> None:
         (["compile", MANIFEST, MANIFEST], "give a folder"),
         (["compile", MANIFEST, MANIFEST, "-o", "x/"], "several manifests would be written to x/glm45v-sft.sh"),
         (["compile", MANIFEST, BROKEN, "-o", str(ROOT / "README.md")], "is no folder"),
-        (["compile", MANIFEST, "-o", MANIFEST], "is the manifest itself"),
+        (["compile", MANIFEST, "-o", MANIFEST], "is a manifest itself"),
         (["compile", "-", "-"], "only once"),
         (["compile", MANIFEST, "--check"], "with -o FILE"),
         (["explain"], "which code"),
-        (["explain", "JS201", "--all"], "which code"),
+        (["explain", "JS201", "--all"], "leave out the code"),
         (["explain", "JS999"], "there is no code JS999"),
         (["explain", "indivisible-wurld"], "did you mean indivisible-world?"),
     ],
@@ -296,7 +296,21 @@ def test_targets_of_other_packages(monkeypatch: pytest.MonkeyPatch, compile_job:
 
 def test_oversized_programs_are_refused(compile_job: Any) -> None:
     """A program of a rank that execve could not take is refused before the queue."""
-    result = compile_job(job(overrides={f"a.b{number}": "x" * 30_000 for number in range(4)}))
+    for large in (
+        {"overrides": {f"a.b{number}": "x" * 30_000 for number in range(4)}},
+        {"env": {f"A{number:0250}": "x" for number in range(420)}},
+        {"container": {"mounts": [f"/{'x' * 3000}:/{number:03000}" for number in range(20)]}},
+    ):
+        result = compile_job(job(**large))
+        assert [found.kind.code for found in result.sink.sorted()] == ["JS501"]
+        assert result.script is None
 
-    assert [found.kind.code for found in result.sink.sorted()] == ["JS501"]
-    assert result.script is None
+
+def test_oversized_environments_are_refused(tmp_path: Path) -> None:
+    """A small manifest can say much with an alias; what is too much for the kernel is refused."""
+    many = ", ".join(f"A{number}: *a" for number in range(40))
+    text = json.dumps(job(env={})).replace('"env": {}', f'"env": {{A: &a {"x" * 32_000}, {many}}}')
+    (tmp_path / "job.yaml").write_text(text)
+    done = jobspec("check", "job.yaml", "--format", "concise", cwd=tmp_path)
+
+    assert "error[JS501] the environment has 1,312," in done.stdout

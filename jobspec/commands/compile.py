@@ -21,13 +21,11 @@ def run(arguments: argparse.Namespace) -> int:
         return say_usage(mistake)
     session = Session()
     sinks: list[Sink] = []
-    differences: list[str] = []
-    printed = ""
-    failed = _FailedError()
+    output: list[str] = []  # what is printed: the one script, or with --check the differences
     try:
         with Staging() as staging:
             if _is_folder(arguments) and not arguments.check:
-                os.makedirs(arguments.output, exist_ok=True)
+                staging.make_folder(arguments.output)
             for manifest in arguments.manifests:
                 compiled = session.compile(manifest, arguments.target)
                 if compiled.sink.sorted():
@@ -37,17 +35,17 @@ def run(arguments: argparse.Namespace) -> int:
                 text = _emit(compiled, arguments.emit)
                 place = _place(arguments, manifest)
                 if place is None:
-                    printed = text
+                    output.append(text)
                 elif arguments.check:
-                    differences += _compare(place, text)
+                    output += _compare(place, text)
                 else:
                     staging.write(place, text, executable=arguments.emit == "script")
             if print_diagnostics(sinks, arguments, sys.stderr):
-                raise failed
+                raise _FailedError
     except _FailedError:
         return 1
-    print_text(printed + "".join(differences))
-    return int(bool(differences))
+    print_text("".join(output))
+    return int(arguments.check and bool(output))
 
 
 class _FailedError(Exception):
@@ -58,19 +56,24 @@ def _usage_mistake(arguments: argparse.Namespace) -> str | None:
     if arguments.manifests.count("-") > 1:
         return "standard input can be read only once"
     to_stdout = arguments.output in (None, "-")
-    if not to_stdout and os.path.realpath(arguments.output) in map(os.path.realpath, arguments.manifests):
-        return f"{arguments.output} is the manifest itself"
     if arguments.check and to_stdout:
         return "--check compares with a file: say which, with -o FILE or -o DIR"
-    if len(arguments.manifests) == 1:
-        return None
     if to_stdout:
-        return "several manifests make several files: give a folder for them, with -o DIR"
-    if os.path.exists(arguments.output) and not os.path.isdir(arguments.output):
+        several = "several manifests make several files: give a folder for them, with -o DIR"
+        return several if len(arguments.manifests) > 1 else None
+    if len(arguments.manifests) > 1 and os.path.exists(arguments.output) and not os.path.isdir(arguments.output):
         return f"several manifests make several files, but {arguments.output} is no folder"
-    names = [_place(arguments, manifest) for manifest in arguments.manifests]
-    twice = sorted({str(name) for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    return f"several manifests would be written to {twice[0]}" if twice else None
+    manifests = {os.path.realpath(one) for one in arguments.manifests}
+    taken: set[str] = set()
+    for manifest in arguments.manifests:
+        place = str(_place(arguments, manifest))
+        real = os.path.realpath(place)
+        if real in manifests:
+            return f"{place} is a manifest itself"
+        if real in taken:
+            return f"several manifests would be written to {place}"
+        taken.add(real)
+    return None
 
 
 def _is_folder(arguments: argparse.Namespace) -> bool:

@@ -13,7 +13,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print one code's documentation as Markdown, or that of all codes."""
     codes = all_codes()
     if arguments.all == bool(arguments.code):
-        return say_usage("say which code to explain, for instance JS201, or --all")
+        asked = "say which code to explain, for instance JS201, or --all"
+        return say_usage("--all explains all codes: leave out the code" if arguments.all else asked)
     if arguments.all:
         print_text("# Diagnostics of jobspec\n\n" + "\n".join(_show(code, "##") for code in codes.values()))
         return 0

@@ -14,9 +14,7 @@ from jobspec.diagnostics.render import render
 
 def print_text(text: str) -> None:
     """Write text to standard output as UTF-8, whatever the locale."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode())
-    sys.stdout.buffer.flush()
+    _write(sys.stdout, text)
 
 
 def print_diagnostics(sinks: Sequence[Sink], arguments: argparse.Namespace, stream: TextIO) -> bool:
@@ -30,10 +28,15 @@ def print_diagnostics(sinks: Sequence[Sink], arguments: argparse.Namespace, stre
             place = one.primary and (one.primary.span.start, one.primary.span.end)
             found.setdefault((one.path, place, one.kind.code, one.message), one)
     text = render(arguments.format, list(found.values()), color=_wants_color(arguments.color, stream))
-    stream.flush()
-    stream.buffer.write(text.encode())
-    stream.buffer.flush()
+    _write(stream, text)
     return any(one.is_error for one in found.values())
+
+
+def _write(stream: TextIO, text: str) -> None:
+    stream.flush()
+    # A byte of a path that is no UTF-8 is a lone surrogate in Python; escaped it is also right in JSON.
+    stream.buffer.write(text.encode(errors="backslashreplace"))
+    stream.buffer.flush()
 
 
 def _wants_color(choice: str, stream: TextIO) -> bool:

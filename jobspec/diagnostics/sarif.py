@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
@@ -66,7 +67,7 @@ def _result(found: Diagnostic, rule: int) -> dict[str, Any]:
 
 
 def _artifact(path: str) -> dict[str, Any]:
-    return {"artifactLocation": {"uri": quote(path)}}
+    return {"artifactLocation": {"uri": quote(os.fsencode(path))}}
 
 
 def _location(label: Label) -> dict[str, Any]:

@@ -11,7 +11,7 @@ def visible(character: str) -> str:
     """Return a character as it is printed: a tab as blanks, a control character or a hidden mark as its escape."""
     if character == "\t":
         return _TAB
-    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+    if character == "\xa0" or unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
         code = ord(character)
         return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
     return character

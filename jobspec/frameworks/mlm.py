@@ -26,8 +26,9 @@ DEFAULT_SCRIPT = "3rdparty/Megatron-LM/pretrain_gpt.py"
 _SECTIONS: tuple[_Setting, ...] = (
     ("tensor-model-parallel-size", "/parallelism/tp", lambda s: s.layout.tp),
     ("pipeline-model-parallel-size", "/parallelism/pp", lambda s: s.layout.pp),
-    # There is no flag for the virtual size itself; the number of chunks a stage is the same (arguments.py:928).
-    ("num-virtual-stages-per-pipeline-rank", "/parallelism/vpp", lambda s: s.layout.vpp),
+    # There is no flag for the virtual size itself; the number of chunks a stage is the same, and a layout tells it
+    # (arguments.py:928).
+    ("num-virtual-stages-per-pipeline-rank", "/parallelism/vpp", lambda s: None if s.layout.pipeline else s.layout.vpp),
     ("pipeline-model-parallel-layout", "/parallelism/layout", lambda s: s.layout.pipeline),
     ("context-parallel-size", "/parallelism/cp", lambda s: s.layout.cp),
     ("expert-model-parallel-size", "/parallelism/ep", lambda s: s.layout.ep),

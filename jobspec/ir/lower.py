@@ -44,7 +44,6 @@ def lower(spec: Spec) -> Plan:
         env=(),
         secrets=spec.secrets,
         mpi=spec.cluster.mpi,
-        world=resources.world,
         steps=(launch,),
     )
 

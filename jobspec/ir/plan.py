@@ -45,7 +45,7 @@ class Scope(StrEnum):
     """Where a variable is set."""
 
     BATCH = "batch"  # in the batch part, and passed into every container
-    RANK = "rank"  # only inside the container: on the host it would steer the batch shell or srun
+    RANK = "rank"  # only inside the container: on the host it would steer the batch shell or srun, or be changed
 
 
 class EnvVar(NamedTuple):
@@ -66,10 +66,10 @@ class Spread(StrEnum):
 
 
 class Program(NamedTuple):
-    """What runs inside the container: in ``workdir``, first ``setup``, then ``main`` in its place.
+    """What runs inside the container: in ``workdir``, first ``setup``, then ``main``.
 
     Attributes:
-        node_setup: what one task of each node runs before ``setup``, while the others wait for it.
+        setup: what one task of each node runs first, while the others wait for it.
         python_path: the folder that comes first on PYTHONPATH, before what the image has there; ``None`` for none.
         python: the interpreter that runs ``main``, which then begins with a script; empty where it is no Python.
     """
@@ -78,7 +78,6 @@ class Program(NamedTuple):
     python: tuple[str, ...]
     main: Command
     python_path: str | None = None
-    node_setup: tuple[Command, ...] = ()
     setup: tuple[Command, ...] = ()
 
 
@@ -115,8 +114,7 @@ class Plan(NamedTuple):
         summary: the lines at the head of the script, for its reader.
         required_paths: host paths without which the job cannot start.
         secrets: names of variables whose values come from the submitting shell.
-        mpi: the value of ``srun --mpi``.
-        world: ranks of the launch.
+        mpi: the value of ``srun --mpi``; ``None`` where the site's default stands.
 
     """
 
@@ -126,6 +124,5 @@ class Plan(NamedTuple):
     required_paths: tuple[str, ...]
     env: tuple[EnvVar, ...]
     secrets: tuple[str, ...]
-    mpi: str
-    world: int
+    mpi: str | None
     steps: tuple[Step, ...]

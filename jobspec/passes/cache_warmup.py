@@ -12,9 +12,9 @@ _SYNC = command(("uv", "sync"))
 def warm_up_cache(plan: Plan, spec: Spec) -> Plan:
     """Get the packages of the checkout into each container, and run Python from them.
 
-    A step has a container of its own, so each node has to install; with a cold cache every rank would build the same
-    wheels at once. So one task fills the shared cache first, or one rank of each node syncs while the others wait.
-    ``uv run --no-sync`` then uses the environment as it is.
+    The tasks of a step share one container on each node, so each node has to install, and one of its ranks does it
+    while the others wait. With a cold cache every node would build the same wheels at once, so one task fills the
+    shared cache first. ``uv run --no-sync`` then uses the environment as it is.
     """
     if not spec.launch.uv:
         return plan
@@ -37,7 +37,6 @@ def warm_up_cache(plan: Plan, spec: Spec) -> Plan:
 
 def _with_uv(program: Program, mode: str) -> Program:
     return program._replace(
-        node_setup=(*program.node_setup, _SYNC) if mode == "per-node" else program.node_setup,
-        setup=(*program.setup, _SYNC) if mode == "once" else program.setup,
+        setup=program.setup if mode == "none" else (*program.setup, _SYNC),
         python=("uv", "run", "--no-sync", *program.python),
     )

@@ -4,7 +4,20 @@ To add one: a function in its topic's module, its name in ``RULES``, and an inva
 """
 
 from jobspec.diagnostics.model import Sink
-from jobspec.rules import batch, environment, framework, mlm, model, parallelism, recipe, site, slurm
+from jobspec.rules import (
+    batch,
+    container,
+    environment,
+    framework,
+    mlm,
+    model,
+    parallelism,
+    pipeline,
+    recipe,
+    schedule,
+    site,
+    slurm,
+)
 from jobspec.rules.registry import Report, Rule
 from jobspec.spec.model import Spec
 
@@ -15,23 +28,30 @@ RULES: tuple[Rule, ...] = (
     parallelism.interleaving_without_stages,
     parallelism.indivisible_sequence,
     batch.indivisible_batch,
-    model.uneven_pipeline,
-    model.uneven_virtual_pipeline,
-    model.unknown_pipeline_layout,
+    batch.too_few_microbatches,
+    pipeline.uneven_pipeline,
+    pipeline.uneven_virtual_pipeline,
+    pipeline.unknown_pipeline_layout,
     model.uneven_heads,
     model.uneven_query_groups,
     model.uneven_experts,
     model.experts_without_sequence_parallelism,
+    pipeline.wrong_pipeline_layout,
     recipe.recipe_for_another_task,
     recipe.recipe_for_other_gpus,
     recipe.override_of_a_section,
     recipe.finetuning_without_weights,
     recipe.paths_without_their_dataset,
     recipe.override_set_twice,
+    recipe.override_against_model,
+    schedule.min_lr_above_lr,
+    schedule.warmup_without_end,
+    schedule.warmup_longer_than_decay,
     environment.reserved_variable,
     environment.secret_in_text,
     environment.variable_and_secret,
-    environment.mounts_on_one_target,
+    container.mounts_on_one_target,
+    container.registry_with_slash,
     framework.task_of_another_framework,
     framework.key_of_another_task,
     framework.missing_key_of_the_task,

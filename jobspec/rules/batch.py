@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jobspec.diagnostics.model import Severity
 from jobspec.rules.registry import Report, rule
 from jobspec.spec.model import Spec
+
+#: The largest global batch that the schema takes.
+LARGEST_BATCH = 100_000_000
+
+# The number of microbatches that a virtual stage runs in one go; it is pp where nobody says otherwise.
+_GROUP_SIZE = {
+    "bridge": "model.microbatch_group_size_per_vp_stage",
+    "mlm": "microbatch-group-size-per-virtual-pipeline-stage",
+}
 
 
 @rule("JS211", "indivisible-batch", Severity.ERROR, unless=("JS201",))
@@ -33,7 +44,7 @@ def indivisible_batch(spec: Spec, report: Report) -> None:
         return
     unit = micro * dp
     below = batch // unit * unit
-    near = [one for one in (below, below + unit) if one]
+    near = [one for one in (below, below + unit) if 0 < one <= LARGEST_BATCH]
     product = f"micro_batch_size·dp = {micro}·{dp} = {unit}"
     report(
         f"a global batch of {batch} cannot be divided by {product}",
@@ -44,4 +55,50 @@ def indivisible_batch(spec: Spec, report: Report) -> None:
             f"dp = {spec.layout.world} GPUs / (tp {spec.layout.tp} · pp {spec.layout.pp} · cp {spec.layout.cp}) = {dp}",
         ),
         help=("use " + " or ".join(f"`global_batch_size: {one}`" for one in near),),
+    )
+
+
+@rule("JS212", "too-few-microbatches", Severity.ERROR, unless=("JS201", "JS203", "JS211"))
+def too_few_microbatches(spec: Spec, report: Report) -> None:
+    """Finds an interleaved pipeline whose microbatches do not fill its stages.
+
+    Why it matters: with vpp the schedule takes microbatches in groups of pp. With fewer than one group it raises a
+    ValueError, and with a last group that is smaller than pp a RuntimeError, in the first step.
+
+    Example:
+
+    ```yaml
+    parallelism: {pp: 8, vpp: 2}
+    training: {micro_batch_size: 1, global_batch_size: 64}
+    ```
+
+    Use instead:
+
+    ```yaml
+    parallelism: {pp: 8, vpp: 2}
+    training: {micro_batch_size: 1, global_batch_size: 128}
+    ```
+
+    Source: Megatron-LM, megatron/core/pipeline_parallel/schedules.py:1160-1180
+    """
+    micro, batch, dp, pp = (
+        *(spec.training.micro_batch_size, spec.training.global_batch_size),
+        *(spec.layout.dp, spec.layout.pp),
+    )
+    settings: Mapping[str, object] = spec.overrides if spec.framework == "bridge" else spec.args
+    # A recipe may have set the size of a group; then the table of its layouts is what is known of it.
+    if micro is None or batch is None or spec.layout.vpp is None or _GROUP_SIZE[spec.framework] in settings:
+        return
+    count = batch // (micro * dp)
+    if count >= pp and count % pp == 0:
+        return
+    group = micro * dp * pp
+    near = [one for one in (batch // group * group, -(-batch // group) * group) if 0 < one <= LARGEST_BATCH]
+    report(
+        f"{count} microbatches cannot be taken in groups of pp = {pp}",
+        at="/training/global_batch_size",
+        label=f"{count} microbatches a rank",
+        also={"/parallelism/vpp": "an interleaved pipeline", "/parallelism/pp": f"{pp} stages"},
+        notes=(f"global_batch_size must be a multiple of micro_batch_size·dp·pp = {micro}·{dp}·{pp} = {group}",),
+        help=("use " + " or ".join(f"`global_batch_size: {one}`" for one in near),) if near else (),
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from jobspec.diagnostics.model import Severity
 from jobspec.rules.registry import Report, rule
+from jobspec.spec.build import CACHE_VARIABLES
 from jobspec.spec.environment import STEERING, looks_secret, reserved
 from jobspec.spec.model import Spec
+from jobspec.syntax.nodes import texts
 
 
 @rule("JS241", "reserved-variable", Severity.ERROR)
@@ -60,20 +62,22 @@ def secret_in_text(spec: Spec, report: Report) -> None:
 
     Source: docs/guide.md, "Secrets"
     """
-    for name, value in spec.env.items():
-        if looks_secret(name, value) and not reserved(name):
+    for pointer, name, value in texts(spec.tree):
+        if looks_secret(name.rpartition(".")[2].replace("-", "_"), value) and not reserved(name):
+            variable = name if pointer.startswith("/env/") else "VARIABLE"
             report(
                 f"`{name}` looks like a secret, and its value stands in the file",
-                at=f"/env/{name}",
-                help=(f"remove it, revoke the value if it is real, and write `secrets: [{name}]`",),
+                at=pointer,
+                help=(f"remove it, revoke the value if it is real, and write `secrets: [{variable}]`",),
             )
 
 
 @rule("JS243", "variable-and-secret", Severity.ERROR, unless=("JS242",))
 def variable_and_secret(spec: Spec, report: Report) -> None:
-    """Finds a name that is both an environment variable with a value and a secret.
+    """Finds an environment variable with two values: as a secret, from `env` and from `caches`.
 
-    Why it matters: the script would ask for the value of the submitting shell and then overwrite it.
+    Why it matters: of a name that is a secret too, the script would ask for the value of the submitting shell and then
+    overwrite it; and of a cache that `env` points elsewhere, nothing would say which of the two holds.
 
     Example:
 
@@ -90,45 +94,20 @@ def variable_and_secret(spec: Spec, report: Report) -> None:
 
     Source: docs/guide.md, "Secrets"
     """
+    caches = {variable: f"/caches/{key}" for key, variable in CACHE_VARIABLES.items() if variable in spec.caches}
     for index, name in enumerate(spec.secrets):
-        if name in spec.env or name in spec.caches:
+        if name in spec.env or name in caches:
             report(
                 f"`{name}` is both a secret and a variable with a value",
                 at=f"/secrets/{index}",
-                also={f"/env/{name}": "its value"},
+                also={f"/env/{name}" if name in spec.env else caches[name]: "its value"},
                 help=("remove one of the two",),
             )
-
-
-@rule("JS244", "mounts-on-one-target", Severity.ERROR)
-def mounts_on_one_target(spec: Spec, report: Report) -> None:
-    """Finds two mounts with the same place in the container.
-
-    Why it matters: the later one hides the earlier one, and nothing says so.
-
-    Example:
-
-    ```yaml
-    container: {image: /lustre/images/nemo.sqsh, mounts: ["/lustre/a:/data", "/lustre/b:/data"]}
-    ```
-
-    Use instead:
-
-    ```yaml
-    container: {image: /lustre/images/nemo.sqsh, mounts: ["/lustre/a:/data", "/lustre/b:/data2"]}
-    ```
-
-    Source: mount(2); pyxis, README, --container-mounts
-    """
-    first: dict[str, int] = {}
-    for index, mount in enumerate(spec.container.mounts):
-        target = mount.target.rstrip("/") or "/"
-        if target in first:
+    for name, pointer in caches.items():
+        if name in spec.env:
             report(
-                f"two mounts have the target `{target}`",
-                at=f"/container/mounts/{index}",
-                label="again here",
-                also={f"/container/mounts/{first[target]}": "first here"},
-                help=("give one of them another target",),
+                f"`{name}` is set by `env` and by `caches`",
+                at=f"/env/{name}",
+                also={pointer: "set here too"},
+                help=("remove one of the two",),
             )
-        first.setdefault(target, index)

@@ -77,7 +77,7 @@ def _report_world(spec: Spec, report: Report, factors: tuple[str, ...], product:
     report(
         f"{layout.world} GPUs cannot be divided by {product}",
         at=f"/parallelism/{culprit}",
-        label="does not divide evenly" if culprit in factors else "",
+        label="does not divide evenly",
         also={"/resources/nodes": f"{resources.nodes} nodes of {resources.gpus_per_node} GPUs"},
         notes=(
             f"this layout needs a multiple of pp·lcm(tp·cp, ep·etp) = {layout.smallest_world} GPUs "

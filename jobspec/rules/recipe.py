@@ -9,6 +9,7 @@ from jobspec.frameworks import FRAMEWORKS
 from jobspec.frameworks.bridge import recipe_mode
 from jobspec.rules.registry import Report, rule
 from jobspec.spec.model import Spec
+from jobspec.values import show_value
 
 # Megatron-Bridge, scripts/training/recipe_metadata.py:40, BENCHMARK_RECIPE_PATTERN
 _GPUS_IN_NAME = re.compile(r"_([1-9][0-9]*)gpu_")
@@ -38,14 +39,14 @@ def recipe_for_another_task(spec: Spec, report: Report) -> None:
     Source: Megatron-Bridge, scripts/training/run_recipe.py, _validate_recipe_mode
     """
     mode = recipe_mode(spec.recipe or "")
-    same = {"lora": "peft", "dora": "peft"}
-    if mode is None or same.get(mode, mode) == same.get(spec.task, spec.task):
+    task = "lora" if mode == "dora" else mode  # run_recipe.py takes one for the other: both are adapters
+    if task in (None, spec.task):
         return
     report(
         f"`{spec.recipe}` is a recipe for {mode}, but the task is {spec.task}",
         at="/recipe",
         also={"/task": "the task"},
-        help=(f"use `task: {mode}`, or a recipe for {spec.task}",),
+        help=(f"use `task: {task}`, or a recipe for {spec.task}",),
     )
 
 
@@ -76,7 +77,8 @@ def recipe_for_other_gpus(spec: Spec, report: Report) -> None:
     world = spec.resources.world
     if match and int(match.group(1)) != world:
         gpus, each = int(match.group(1)), spec.resources.gpus_per_node
-        advice = f"use `nodes: {gpus // each}`, or a" if gpus % each == 0 else "use a"
+        there = gpus % each == 0 and gpus // each <= spec.most_nodes
+        advice = f"use `nodes: {gpus // each}`, or a" if there else "use a"
         report(
             f"the recipe was made for {gpus} GPUs, but the job has {world}",
             at="/recipe",
@@ -231,4 +233,48 @@ def override_set_twice(spec: Spec, report: Report) -> None:
                 label="again here",
                 also={f"/overrides/{plain}": "first here"},
                 help=("remove one of the two",),
+            )
+
+
+# Fields of Megatron's configuration that are facts of the model, which the checks read.
+_FACTS = {
+    "model.num_layers": "num_layers",
+    "model.num_attention_heads": "num_attention_heads",
+    "model.num_query_groups": "num_query_groups",
+    "model.num_moe_experts": "num_experts",
+}
+
+
+@rule("JS237", "override-against-model", Severity.ERROR)
+def override_against_model(spec: Spec, report: Report) -> None:
+    """Finds an override of the model's shape that the model's facts contradict.
+
+    Why it matters: layers, heads and experts are checked as the model's file tells them. A job that trains a smaller
+    copy of a model needs the facts of that copy.
+
+    Example:
+
+    ```yaml
+    model: {num_layers: 80}
+    overrides: {model.num_layers: 16}
+    ```
+
+    Use instead:
+
+    ```yaml
+    model: {num_layers: 16}
+    overrides: {model.num_layers: 16}
+    ```
+
+    Source: docs/guide.md, "Clusters and models"
+    """
+    for key, value in spec.overrides.items():
+        fact = _FACTS.get(key.lstrip("+"))
+        known = getattr(spec.model, fact) if fact else None
+        if known is not None and value is not None and value != known:
+            report(
+                f"`{key}` is {show_value(value)}, but the model's `{fact}` is {known}",
+                at=f"/overrides/{key}",
+                also={f"/model/{fact}": "the fact"},
+                help=(f"write the facts into the manifest: `model: {{{fact}: {show_value(value)}}}`",),
             )

@@ -109,7 +109,13 @@ def time_out_of_range(spec: Spec, report: Report) -> None:
     time = spec.resources.time
     partition = spec.cluster.partitions.get(spec.resources.partition or "")
     longest = partition and partition.max_time
-    if seconds(time) == 0:
+    if longest and seconds(longest) == 0:
+        report(
+            f"the partition `{spec.resources.partition}` has a limit of {longest}, which is none",
+            at=f"/cluster/partitions/{spec.resources.partition}/max_time",
+            help=("write its limit, or remove `max_time` where it has none",),
+        )
+    elif seconds(time) == 0:
         report(
             f"a time limit of {time} is none",
             at="/resources/time",

@@ -29,9 +29,7 @@ def nodes_help(spec: Spec) -> tuple[str, ...]:
     """Return help that names the nearest numbers of nodes, within the site's limits, with which the job is sound."""
     resources, smallest = spec.resources, spec.layout.smallest_world
     step = smallest // gcd(smallest, resources.gpus_per_node)
-    partition = spec.cluster.partitions.get(resources.partition or "")
-    limits = [limit for limit in (spec.cluster.nodes, partition and partition.max_nodes) if limit]
-    return _help("nodes", resources.nodes, lambda value: _with_nodes(spec, value), step, min(limits, default=10**6))
+    return _help("nodes", resources.nodes, lambda value: _with_nodes(spec, value), step, spec.most_nodes)
 
 
 def _help(name: str, size: int, trial: Callable[[int], Spec], step: int, most: int) -> tuple[str, ...]:

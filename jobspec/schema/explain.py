@@ -46,9 +46,18 @@ def explain(schema: dict[str, Any], root: nodes.Mapping, sink: Sink) -> None:
     # An unknown key first: where it is a misspelling of a missing one, the missing one is no second cause.
     errors.sort(key=lambda error: error.validator != "additionalProperties")
     misspelt: set[tuple[str, str]] = set()
+    mistyped = {tuple(error.absolute_path) for error in errors if error.validator == "type"}
     for error in errors:
+        if error.validator != "type" and _is_consequence(error, mistyped):
+            continue
         pointer = "".join(nodes.join_pointer("", part) for part in error.absolute_path)
         _EXPLAINERS[str(error.validator)](_Finding(schema, root, sink, error, pointer, misspelt))
+
+
+def _is_consequence(error: ValidationError, mistyped: set[tuple[Any, ...]]) -> bool:
+    """Whether a value, or an item of a list whose items are compared, is of the wrong type to begin with."""
+    path = tuple(error.absolute_path)
+    return path in mistyped or (error.validator == "uniqueItems" and any(one[:-1] == path for one in mistyped))
 
 
 class _Finding:
@@ -82,6 +91,12 @@ class _Finding:
         return parts[-1] if parts else "the document"
 
     @property
+    def subject(self) -> str:
+        """The value, as a message begins with it."""
+        is_item = not self.is_key and self.pointer.rpartition("/")[2].isdecimal()
+        return f"an item of `{self.name}`" if is_item else f"`{self.name}`"
+
+    @property
     def span(self) -> Span:
         """The smallest place to blame."""
         if self.is_key:
@@ -112,10 +127,10 @@ def _unknown_keys(finding: _Finding) -> None:
             continue
         pointer = nodes.join_pointer(finding.pointer, name)
         key = nodes.find_key(finding.root, pointer)
-        meant = closest(name, known)
+        homes = _sections_with(finding.schema, name)
+        meant = None if homes else closest(name, known.keys() - finding.value.keys())
         if meant:
             finding.misspelt.add((finding.pointer, meant))
-        homes = () if meant else _sections_with(finding.schema, name)
         finding.report(
             codes.UNKNOWN_KEY,
             f"unknown key `{name}`",
@@ -165,12 +180,13 @@ def _wrong_type(finding: _Finding) -> None:
     value = finding.value
     help_lines = finding.example()
     if "string" in wanted and isinstance(value, (int, float)):
-        help_lines = ("write it in quotes, as text",)
+        if STRICT(_mapping(finding.error.schema)).is_valid(str(value)):
+            help_lines = ("write it in quotes, as text",)
     elif isinstance(value, str) and {"integer", "number"} & set(wanted) and re.fullmatch(r"-?[0-9]+", value):
         help_lines = (f"write `{value}` without quotes",)
     finding.report(
         codes.WRONG_TYPE,
-        f"`{finding.name}` is {_describe(value)}, but {' or '.join(_TYPE_NAMES[name] for name in wanted)} is wanted",
+        f"{finding.subject} is {_describe(value)}, but {' or '.join(_TYPE_NAMES[name] for name in wanted)} is wanted",
         help=help_lines,
     )
 
@@ -191,7 +207,7 @@ def _not_a_choice(finding: _Finding) -> None:
     listed = ", ".join(f"`{show_value(one)}`" for one in choices)
     finding.report(
         codes.NOT_A_CHOICE,
-        f"`{finding.name}` cannot be `{show_value(value)}`",
+        f"{finding.subject} cannot be `{show_value(value)}`",
         notes=(f"it is one of {listed}" if len(choices) > 1 else f"it is always {listed}",),
         help=(f"did you mean `{meant}`?",) if meant else (),
     )
@@ -199,19 +215,15 @@ def _not_a_choice(finding: _Finding) -> None:
 
 def _wrong_form(finding: _Finding) -> None:
     value = show_value(finding.value)
-    if finding.is_key:
-        finding.report(codes.WRONG_FORM, f"`{value}` is no name that can stand here", notes=_form(finding))
-        return
+    schema = _mapping(finding.error.schema)
+    wanted = schema.get("patternErrorMessage", f"text that matches `{finding.wanted}`")
+    what = "this name" if finding.is_key else finding.subject
     finding.report(
         codes.WRONG_FORM,
-        f"`{finding.name}` cannot have the form `{value}`",
-        notes=[text] if (text := _mapping(finding.error.schema).get("description")) else _form(finding),
-        help=finding.example(),
+        f"{what} is `{value}`, but has to be {wanted}",
+        notes=[text] if (text := schema.get("description")) else (),
+        help=() if finding.is_key else finding.example(),
     )
-
-
-def _form(finding: _Finding) -> tuple[str, ...]:
-    return (f"names here match `{finding.wanted}`",)
 
 
 def _range(word: str) -> Callable[[_Finding], None]:
@@ -219,7 +231,7 @@ def _range(word: str) -> Callable[[_Finding], None]:
         value = show_value(finding.value)
         finding.report(
             codes.OUT_OF_RANGE,
-            f"`{finding.name}` is {value}, but must be {word} {finding.wanted}",
+            f"{finding.subject} is {value}, but must be {word} {finding.wanted}",
             help=finding.example(),
         )
 
@@ -232,7 +244,7 @@ def _length(unit: str, word: str) -> Callable[[_Finding], None]:
         units = unit if size == 1 else unit + "s"
         finding.report(
             codes.WRONG_LENGTH,
-            f"`{finding.name}` has {size:,} {units}, but must have {word} {finding.wanted:,}",
+            f"{finding.subject} has {size:,} {units}, but must have {word} {finding.wanted:,}",
         )
 
     return report

@@ -13,7 +13,7 @@ from typing import Any
 
 Check = Callable[[Any], bool]
 
-_ANNOTATIONS = frozenset({"$schema", "$defs", "title", "description", "examples", "default"})
+_ANNOTATIONS = frozenset({"$schema", "$defs", "title", "description", "examples", "default", "patternErrorMessage"})
 
 
 def is_number(value: object) -> bool:

@@ -24,6 +24,7 @@ from jobspec.spec.model import (
     Training,
     Wandb,
 )
+from jobspec.spec.pipeline_layout import virtual_size
 from jobspec.syntax.nodes import Mapping
 
 #: The environment variable that each shared cache is found by.
@@ -79,29 +80,33 @@ def _fields(kind: type[Any], data: dict[str, Any]) -> Any:
 def _resources(data: dict[str, Any]) -> Resources:
     own, cluster = data["resources"], data["cluster"]
     partitions = list(cluster["partitions"])
+    exclusive = own.get("exclusive", True)
     return Resources(
         nodes=own["nodes"],
         gpus_per_node=own.get("gpus_per_node", cluster["gpus_per_node"]),
         time=own["time"],
         partition=own.get("partition", partitions[0] if len(partitions) == 1 else None),
         account=own.get("account"),
-        exclusive=own.get("exclusive", True),
-        memory=own.get("memory"),
+        exclusive=exclusive,
+        # Nodes for oneself are all CPUs and GPUs, but no more memory than is asked for (sbatch(1), --exclusive).
+        memory=own.get("memory", "0" if exclusive else None),
     )
 
 
 def _layout(data: dict[str, Any], world: int, framework: str) -> Layout:
-    tp, ep = data.get("tp", 1), data.get("ep", 1)
+    tp, pp, ep = data.get("tp", 1), data.get("pp", 1), data.get("ep", 1)
+    pipeline = data.get("layout")
+    vpp = data.get("vpp") or (virtual_size(pipeline, pp) if pipeline else None)
     return Layout(
         world=world,
         tp=tp,
-        pp=data.get("pp", 1),
-        vpp=data.get("vpp"),
+        pp=pp,
+        vpp=None if vpp == 1 else vpp,  # Megatron takes any number for the interleaved schedule, which needs pp above 1
         cp=data.get("cp", 1),
         ep=ep,
         etp=data.get("etp") or FRAMEWORKS[framework].default_etp(tp, ep),
-        sp=data.get("sp", tp > 1),
-        pipeline=data.get("layout"),
+        sp=data.get("sp", True) and tp > 1,  # with one rank there is nothing to split, and Megatron turns it off
+        pipeline=pipeline,
     )
 
 
@@ -183,7 +188,7 @@ def _cluster(data: dict[str, Any]) -> Cluster:
         gpus_per_node=data["gpus_per_node"],
         architecture=data.get("gpu", {}).get("architecture"),
         partitions={name: _fields(Partition, limits) for name, limits in data["partitions"].items()},
-        mpi=data.get("mpi", "pmix"),
+        mpi=data.get("mpi"),
     )
 
 

@@ -8,8 +8,8 @@ import re
 _BASH = frozenset(
     (
         *("COMP_WORDBREAKS", "DIRSTACK", "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS", "HISTCMD"),
-        *("IFS", "LINENO", "OLDPWD", "OPTARG", "OPTERR", "OPTIND", "PPID", "PS1", "PS4", "PWD", "RANDOM", "SECONDS"),
-        *("SHELLOPTS", "SHLVL", "SRANDOM", "UID", "_"),
+        *("IFS", "LINENO", "OLDPWD", "OPTARG", "OPTERR", "OPTIND", "PIPESTATUS", "PPID", "PS1", "PS2", "PS4", "PWD"),
+        *("RANDOM", "SECONDS", "SHELLOPTS", "SHLVL", "SRANDOM", "UID", "_"),
     )
 )
 _LAUNCHER = frozenset(("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"))
@@ -18,8 +18,8 @@ _SCRIPT = frozenset(("hosts", "launch_exit", "launch_log", "path", "rank_program
 #: Variables that would steer the batch shell or srun on the host; they are set inside the container instead.
 STEERING = frozenset(
     (
-        *("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD", "ENV", "CDPATH", "GLOBIGNORE"),
-        *("POSIXLY_CORRECT", "TMOUT", "TIMEFORMAT"),
+        *("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "LD_DEBUG", "ENV", "CDPATH"),
+        *("EXECIGNORE", "GLOBIGNORE", "POSIXLY_CORRECT", "TMOUT", "TIMEFORMAT"),
     )
 )
 
@@ -39,11 +39,31 @@ def reserved(name: str) -> str | None:
     return None
 
 
+# Enroot keeps variables in a file of lines and takes off quotes around a value (common.sh, envfmt), and pyxis writes no
+# empty ones there (pyxis_slurmstepd.c).
+_CHANGED_BY_ENROOT = re.compile(r"""\A\Z|[\n\r]|\A["'].*["']\s*\Z""", re.DOTALL)
+
+
+def is_carried(value: str) -> bool:
+    """Whether a value comes into the container as it is by ``--container-env``."""
+    return not _CHANGED_BY_ENROOT.search(value)
+
+
 _SECRET_NAME = re.compile(r"(?:\A|_)(?:TOKEN|API_?KEY|ACCESS_KEY|SECRET|SECRET_KEY|PASSWORD|PASSWD)\Z", re.IGNORECASE)
-# The prefixes that the issuers give their tokens so that they can be found: Hugging Face, GitHub, NGC, OpenAI, AWS.
-_SECRET_VALUE = re.compile(r"(?:hf_|ghp_|github_pat_|nvapi-|sk-|AKIA)[A-Za-z0-9_-]{12,}")
+_SECRET_WORD = re.compile(r"[A-Za-z0-9_./+=-]{8,}\Z")
+# The prefixes that the issuers give their tokens so that they can be found: Hugging Face, GitHub, GitLab, NGC, OpenAI,
+# AWS; and a password in a URL.
+_SECRET_TEXT = re.compile(
+    r"\b(?:hf_[A-Za-z0-9]{20,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|nvapi-[\w-]{16,}"
+    r"|sk-(?=[\w-]*\d)[\w-]{20,}|AKIA[A-Z0-9]{16})\b|\w://[^\s/@:]+:[^\s/@]+@"
+)
 
 
 def looks_secret(name: str, value: str) -> bool:
-    """Whether a variable most likely holds a password or a token."""
-    return bool(value) and bool(_SECRET_NAME.search(name) or _SECRET_VALUE.match(value))
+    """Whether a variable or a field with this name most likely holds a password or a token."""
+    return bool(_SECRET_NAME.search(name) and _SECRET_WORD.match(value)) or holds_secret(value)
+
+
+def holds_secret(text: str) -> bool:
+    """Whether a text holds what only a password or a token looks like."""
+    return bool(_SECRET_TEXT.search(text))

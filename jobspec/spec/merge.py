@@ -44,4 +44,5 @@ def _name(node: Node) -> str:
     if text.startswith("--"):
         return text.partition("=")[0]
     source, _, rest = text.partition(":")
-    return rest.partition(":")[0] or source
+    name = rest.partition(":")[0] or source
+    return name.rstrip("/") or name

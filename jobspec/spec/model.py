@@ -194,7 +194,7 @@ class Cluster(NamedTuple):
     gpus_per_node: int
     architecture: str | None
     partitions: Mapping[str, Partition]
-    mpi: str
+    mpi: str | None
 
 
 class Model(NamedTuple):
@@ -251,6 +251,13 @@ class Spec(NamedTuple):
     cluster: Cluster
     model: Model
     tree: Tree
+
+    @property
+    def most_nodes(self) -> int:
+        """Nodes that a job can have on its cluster and partition; more than any site has where that is not known."""
+        partition = self.cluster.partitions.get(self.resources.partition or "")
+        limits = (self.cluster.nodes, partition and partition.max_nodes)
+        return min((limit for limit in limits if limit), default=1_000_000)
 
     @property
     def exit_minutes(self) -> int | None:

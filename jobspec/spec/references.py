@@ -52,17 +52,34 @@ def _load(kind: str, path: str, sink: Sink) -> Mapping | None:
     return tree
 
 
-def kind_of(tree: Mapping) -> str:
-    """Return the kind of file that a tree says it is: ``cluster``, ``model``, or ``job`` where it says nothing."""
-    kind = tree.get("kind")
-    return kind.value if isinstance(kind, Scalar) and kind.value in _FOLDERS else "job"
+def kind_of(tree: Mapping, sink: Sink) -> str | None:
+    """Return the kind of file that a tree says it is: ``cluster``, ``model``, or ``job`` where it says nothing.
+
+    ``None``, with a report, where it says something else.
+    """
+    node = tree.get("kind")
+    if node is None:
+        return "job"
+    kind = str(node.value) if isinstance(node, Scalar) else ""
+    if kind in _FOLDERS:
+        return kind
+    meant = closest(kind, _FOLDERS)
+    sink.report(
+        codes.WRONG_KIND,
+        f"there is no kind of file `{kind}`" if kind else "the kind of a file is a name",
+        at=node.span,
+        pointer="/kind",
+        notes=("a cluster file has `kind: cluster`, a model file `kind: model`, and a job manifest none",),
+        help=(f"did you mean `{meant}`?",) if meant else ("remove it, if this is a job manifest",),
+    )
+    return None
 
 
 def check_kind(wanted: str, tree: Mapping, sink: Sink) -> bool:
     """Return whether a tree is of the wanted kind; report where it is not."""
-    kind = kind_of(tree)
-    if kind == wanted:
-        return True
+    kind = kind_of(tree, sink)
+    if kind is None or kind == wanted:
+        return kind is not None
     entry = tree.entries.get("kind")
     names = {"job": "a job manifest", "cluster": "a cluster file", "model": "a model file"}
     sink.report(
@@ -79,7 +96,7 @@ def _locate(kind: str, node: Scalar, sink: Sink) -> str | None:
     name = str(node.value)
     base = "" if sink.path == "<stdin>" else os.path.dirname(sink.path)
     if "/" in name or name.endswith(_SUFFIXES):
-        return os.path.normpath(os.path.join(base, name))
+        return _shortest(os.path.join(base, name))
     folders = [os.path.normpath(os.path.join(folder, _FOLDERS[kind])) for folder in _parents(base)]
     for folder in folders:
         for suffix in _SUFFIXES:
@@ -88,6 +105,12 @@ def _locate(kind: str, node: Scalar, sink: Sink) -> str | None:
                 return path
     _report_unknown(_UNKNOWN[kind], kind, node, folders, sink)
     return None
+
+
+def _shortest(path: str) -> str:
+    """Return the path without `..` where that is the same file, which it is not behind a link."""
+    short = os.path.normpath(path)
+    return short if os.path.realpath(short) == os.path.realpath(path) else path
 
 
 def _parents(base: str) -> Iterator[str]:
@@ -106,14 +129,15 @@ def _parents(base: str) -> Iterator[str]:
     yield from above
 
 
+def _names_in(folder: str) -> list[str]:
+    try:
+        return [os.path.splitext(entry)[0] for entry in os.listdir(folder) if entry.endswith(_SUFFIXES)]
+    except OSError:  # there is none, or it cannot be read
+        return []
+
+
 def _report_unknown(code: Code, kind: str, node: Scalar, folders: list[str], sink: Sink) -> None:
-    known = [
-        os.path.splitext(entry)[0]
-        for folder in folders
-        if os.path.isdir(folder)
-        for entry in os.listdir(folder)
-        if entry.endswith(_SUFFIXES)
-    ]
+    known = [name for folder in folders for name in _names_in(folder)]
     meant = closest(str(node.value), known)
     listed = ", ".join(f"`{one}`" for one in sorted(known))
     sink.report(

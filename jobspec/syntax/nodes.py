@@ -68,6 +68,18 @@ class Mapping:
 Node = Scalar | Sequence | Mapping
 
 
+def texts(node: Node, pointer: str = "", name: str = "") -> Iterator[tuple[str, str, str]]:
+    """Yield the pointer, the last key and the value of each text in a tree."""
+    if isinstance(node, Mapping):
+        for key, entry in node.entries.items():
+            yield from texts(entry.value, join_pointer(pointer, key), key)
+    elif isinstance(node, Sequence):
+        for index, item in enumerate(node.items):
+            yield from texts(item, join_pointer(pointer, index), name)
+    elif isinstance(node.value, str):
+        yield pointer, name, node.value
+
+
 def split_pointer(pointer: str) -> Iterator[str]:
     """Yield the unescaped parts of a JSON pointer (RFC 6901)."""
     for part in pointer.split("/")[1:]:

@@ -15,9 +15,10 @@ from jobspec.syntax import codes, file_codes
 LONGEST_FILE = 1 << 20
 
 # Control characters but tab, LF and CR; DEL and C1; marks that change the reading order (Unicode TR 9) or end lines in
-# some editors; the byte order mark anywhere but at the start.
+# some editors; what takes no room and joins nothing; the byte order mark anywhere but at the start.
 FORBIDDEN = re.compile(
-    "[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff\\ufffe\\uffff]"
+    "[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\xad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u2069"
+    "\\ufeff\\ufffe\\uffff]"
 )
 
 
@@ -58,7 +59,11 @@ def _read_bytes(path: str, sink: Sink) -> bytes | None:
         sink.report(file_codes.NOT_A_FILE, "this is no file that can be read", help=("name a file in it",))
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        sink.report(file_codes.UNREADABLE_FILE, f"the file cannot be read: {reason}", help=("check its permissions",))
+        sink.report(
+            file_codes.UNREADABLE_FILE,
+            f"the file cannot be read: {reason}",
+            help=("check its path and its permissions",),
+        )
     return None
 
 

@@ -7,7 +7,7 @@ from jobspec.shell.commands import Command, command
 from jobspec.shell.sbatch import Directive
 from jobspec.shell.words import Sh
 from jobspec.targets.protocol import Script, Target
-from jobspec.targets.sbatch import allocation, container_flags, exports, plain_main, setup_values
+from jobspec.targets.sbatch import allocation, container_flags, exports, plain_main, setup_values, step_flags
 
 # Options of sbatch that salloc does not have (salloc(1)), and the key of the manifest that sets each.
 _BATCH_ONLY = {
@@ -32,7 +32,7 @@ def _compile(plan: Plan) -> Script:
         launch=_on_this_node(plan, launch),
     )
     asked = [*allocation(plan.job, 1), *(Directive(option, value) for option, value in plan.job.options)]
-    flags = [f"--mpi={plan.mpi}", "--export=ALL", "--nodes=1", "--ntasks=1", "--ntasks-per-node=1"]
+    flags = [*step_flags(plan), "--nodes=1", "--ntasks=1", "--ntasks-per-node=1"]
     flags += [f"--gpus-per-node={plan.job.gpus_per_node}", *container_flags(plan)]
     text = render(
         "interactive/script.sh.j2",

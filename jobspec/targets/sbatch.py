@@ -52,6 +52,7 @@ def compile_sbatch(plan: Plan, launcher: Launcher) -> Script:
         "_parts/sbatch.sh.j2",
         summary="\n".join(plan.summary),
         logs=plan.job.logs,
+        nodes=plan.job.nodes,
         directives=_directives(plan, launcher.tasks_per_node(plan)),
         secrets=plan.secrets,
         starter=Sh("runs sbatch"),
@@ -80,8 +81,8 @@ def setup_values(plan: Plan, program: Program, *, alone: bool) -> dict[str, obje
         "env": exports(plan, Scope.RANK),
         "workdir": word(program.workdir),
         "python_path": program.python_path and word(program.python_path),
-        "node_setup": () if alone else program.node_setup,
-        "setup": (*program.node_setup, *program.setup) if alone else program.setup,
+        "setup": program.setup,
+        "alone": alone,
     }
 
 
@@ -119,7 +120,7 @@ def _directives(plan: Plan, tasks_per_node: int) -> list[Directive]:
 
 def _srun(plan: Plan, step: Step, variable: str, name: str) -> Command:
     """Return the srun command of a step: ``bash -c`` with the program that a variable of the script holds."""
-    flags = [f"--mpi={plan.mpi}", "--export=ALL"]  # also where the job was submitted with --export=NONE
+    flags = step_flags(plan)
     if step.spread is Spread.ONCE:
         flags += ["--nodes=1", "--ntasks=1", "--ntasks-per-node=1"]
     if step.spread is Spread.PER_NODE:
@@ -129,6 +130,12 @@ def _srun(plan: Plan, step: Step, variable: str, name: str) -> Command:
     flags += step.srun_options
     flags += container_flags(plan, *_MEETING_POINT)
     return command("srun", *flags, ("bash", "-c", word(Var(variable)), name))
+
+
+def step_flags(plan: Plan) -> list[str]:
+    """Return the options of every srun; without --export a job that was submitted with --export=NONE has none."""
+    mpi = [f"--mpi={plan.mpi}"] if plan.mpi else []
+    return [*mpi, "--export=ALL"]
 
 
 def container_flags(plan: Plan, *own: str) -> list[str]:

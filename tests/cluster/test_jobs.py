@@ -88,11 +88,11 @@ def test_megatron_lm_runs_on_two_nodes(target: str, site: Site) -> None:
 
 
 def test_warmup_runs_once_before_the_ranks(site: Site) -> None:
-    """One task of the first step syncs, then each rank of the second one."""
+    """One task of the first step syncs, then one rank of each node in the second one."""
     result = site.submit(site.compile(small()))
     steps = [(step, tasks) for step, _, tasks, _ in result.syncs]
 
-    assert steps == [("0", "1")] + [("1", "16")] * 16
+    assert steps == [("0", "1")] + [("1", "16")] * 2
     assert {folder for *_, folder in result.syncs} == {"/opt/Megatron-Bridge"}
 
 
@@ -137,7 +137,9 @@ def test_hostile_folders_arrive(site: Site) -> None:
     image = odd / "image"
     site.image.rename(image)
     site.facts["logs"] = str(odd)
-    site.facts["container"] = {"image": str(image), "mounts": [str(site.folder), f"{odd}:/odd dir:ro"]}
+    mounted = site.folder / "odd 'mount' é"  # a mount passes through a script of Enroot too, and can hold no dollar
+    mounted.mkdir()
+    site.facts["container"] = {"image": str(image), "mounts": [str(site.folder), f"{mounted}:/odd dir:ro"]}
     result = site.submit(site.compile(small()))
 
     assert result.state == "COMPLETED", result.output
@@ -171,6 +173,14 @@ def test_missing_image_ends_the_job(site: Site) -> None:
 
     assert (result.state, result.exit_code) == ("FAILED", "1:0")
     assert f"base: {site.folder}/none.sqsh does not exist on node01" in result.output
+
+
+def test_other_number_of_nodes_ends_the_job(site: Site) -> None:
+    """A script that is submitted for other nodes than it was compiled for ends before anything starts."""
+    result = site.submit(site.compile(small()), "--nodes=1")
+
+    assert (result.state, result.exit_code) == ("FAILED", "1:0")
+    assert "base: compiled for 2 nodes, but the job has 1" in result.output
 
 
 def test_secrets_stay_out_of_sight(site: Site) -> None:

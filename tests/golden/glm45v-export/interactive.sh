@@ -75,6 +75,7 @@ exec salloc \
   --nodes=2 \
   --ntasks-per-node=1 \
   --gpus-per-node=8 \
+  --mem=0 \
   --time=4:00:00 \
   --exclusive \
   srun \

@@ -93,6 +93,7 @@ exec salloc \
   --nodes=16 \
   --ntasks-per-node=1 \
   --gpus-per-node=8 \
+  --mem=0 \
   --time=24:00:00 \
   --exclusive \
   srun \

@@ -60,6 +60,7 @@ uv sync
 #   train.global_batch_size=512 \
 #   train.train_iters=1000 \
 #   dataset.seq_length=4096 \
+#   scheduler.lr_warmup_iters=50 \
 #   scheduler.lr_decay_iters=1000 \
 #   checkpoint.save=/lustre/example/results/gpt-oss-120b \
 #   checkpoint.load=/lustre/example/results/gpt-oss-120b \
@@ -84,6 +85,7 @@ exec salloc \
   --nodes=8 \
   --ntasks-per-node=1 \
   --gpus-per-node=8 \
+  --mem=0 \
   --time=24:00:00 \
   --exclusive \
   srun \

@@ -34,6 +34,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   train.global_batch_size=512 \
   train.train_iters=1000 \
   dataset.seq_length=4096 \
+  scheduler.lr_warmup_iters=50 \
   scheduler.lr_decay_iters=1000 \
   checkpoint.save=/lustre/example/results/gpt-oss-120b \
   checkpoint.load=/lustre/example/results/gpt-oss-120b \

@@ -18,6 +18,7 @@
 #SBATCH --nodes=8
 #SBATCH --ntasks-per-node=8
 #SBATCH --gpus-per-node=8
+#SBATCH --mem=0
 #SBATCH --time=24:00:00
 #SBATCH --exclusive
 #SBATCH --output=/lustre/example/logs/%x_%j.out
@@ -27,6 +28,12 @@ set -euo pipefail
 
 # Secrets come from the shell that runs sbatch; their values stand nowhere in this script.
 : "${HF_TOKEN:?set it in the shell that runs sbatch}"
+
+# An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
+((SLURM_JOB_NUM_NODES == 8)) || {
+  echo "$SLURM_JOB_NAME: compiled for 8 nodes, but the job has $SLURM_JOB_NUM_NODES" >&2
+  exit 1
+}
 
 # What the launch needs to be there; what is missing is named here, before anything starts.
 require() {
@@ -103,6 +110,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   train.global_batch_size=512 \
   train.train_iters=1000 \
   dataset.seq_length=4096 \
+  scheduler.lr_warmup_iters=50 \
   scheduler.lr_decay_iters=1000 \
   checkpoint.save=/lustre/example/results/gpt-oss-120b \
   checkpoint.load=/lustre/example/results/gpt-oss-120b \

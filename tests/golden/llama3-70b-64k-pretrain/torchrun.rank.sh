@@ -22,6 +22,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   train.global_batch_size=512 \
   train.train_iters=1000 \
   dataset.seq_length=65536 \
+  scheduler.lr_warmup_iters=50 \
   scheduler.lr_decay_iters=1000 \
   checkpoint.save=/lustre/example/results/llama3-70b-64k \
   checkpoint.load=/lustre/example/results/llama3-70b-64k \

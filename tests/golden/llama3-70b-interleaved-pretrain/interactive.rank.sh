@@ -19,6 +19,7 @@ uv sync
 #   train.global_batch_size=512 \
 #   train.train_iters=2000 \
 #   dataset.seq_length=8192 \
+#   scheduler.lr_warmup_iters=100 \
 #   scheduler.lr_decay_iters=2000 \
 #   checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
 #   checkpoint.load=/lustre/example/results/llama3-70b-interleaved \

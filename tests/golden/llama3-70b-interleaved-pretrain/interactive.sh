@@ -60,6 +60,7 @@ uv sync
 #   train.global_batch_size=512 \
 #   train.train_iters=2000 \
 #   dataset.seq_length=8192 \
+#   scheduler.lr_warmup_iters=100 \
 #   scheduler.lr_decay_iters=2000 \
 #   checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
 #   checkpoint.load=/lustre/example/results/llama3-70b-interleaved \
@@ -86,6 +87,7 @@ exec salloc \
   --nodes=4 \
   --ntasks-per-node=1 \
   --gpus-per-node=8 \
+  --mem=0 \
   --time=1-00:00:00 \
   --exclusive \
   --comment='interleaved schedule, 5 chunks a stage' \

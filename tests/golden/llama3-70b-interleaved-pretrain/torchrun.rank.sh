@@ -22,6 +22,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   train.global_batch_size=512 \
   train.train_iters=2000 \
   dataset.seq_length=8192 \
+  scheduler.lr_warmup_iters=100 \
   scheduler.lr_decay_iters=2000 \
   checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
   checkpoint.load=/lustre/example/results/llama3-70b-interleaved \

@@ -18,6 +18,7 @@
 #SBATCH --nodes=1
 #SBATCH --ntasks-per-node=8
 #SBATCH --gpus-per-node=8
+#SBATCH --mem=0
 #SBATCH --time=4:00:00
 #SBATCH --exclusive
 #SBATCH --output=/lustre/example/logs/%x_%j.out
@@ -27,6 +28,12 @@ set -euo pipefail
 
 # Secrets come from the shell that runs sbatch; their values stand nowhere in this script.
 : "${HF_TOKEN:?set it in the shell that runs sbatch}"
+
+# An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
+((SLURM_JOB_NUM_NODES == 1)) || {
+  echo "$SLURM_JOB_NAME: compiled for 1 nodes, but the job has $SLURM_JOB_NUM_NODES" >&2
+  exit 1
+}
 
 # What the launch needs to be there; what is missing is named here, before anything starts.
 require() {

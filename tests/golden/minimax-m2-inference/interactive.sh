@@ -74,6 +74,7 @@ exec salloc \
   --nodes=2 \
   --ntasks-per-node=1 \
   --gpus-per-node=8 \
+  --mem=0 \
   --time=0:30:00 \
   --exclusive \
   srun \

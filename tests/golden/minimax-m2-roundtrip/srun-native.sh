@@ -17,6 +17,7 @@
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=8
 #SBATCH --gpus-per-node=8
+#SBATCH --mem=0
 #SBATCH --time=2:00:00
 #SBATCH --exclusive
 #SBATCH --output=/lustre/example/logs/%x_%j.out
@@ -26,6 +27,12 @@ set -euo pipefail
 
 # Secrets come from the shell that runs sbatch; their values stand nowhere in this script.
 : "${HF_TOKEN:?set it in the shell that runs sbatch}"
+
+# An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
+((SLURM_JOB_NUM_NODES == 2)) || {
+  echo "$SLURM_JOB_NAME: compiled for 2 nodes, but the job has $SLURM_JOB_NUM_NODES" >&2
+  exit 1
+}
 
 # What the launch needs to be there; what is missing is named here, before anything starts.
 require() {
@@ -64,7 +71,7 @@ export MASTER_PORT="$((15000 + SLURM_JOB_ID % 17000))"
 
 echo "$SLURM_JOB_NAME: job $SLURM_JOB_ID on $SLURM_JOB_NUM_NODES nodes, meeting at $MASTER_ADDR:$MASTER_PORT"
 
-# Warm-up: one task fills the shared uv cache, so that the ranks below install from it instead of all building wheels.
+# Warm-up: one task fills the shared uv cache, so that the nodes below install from it instead of all building wheels.
 IFS= read -r -d '' warmup_program <<'JOBSPEC_WARMUP' || true
 set -euo pipefail
 
@@ -95,7 +102,20 @@ export WORLD_SIZE="$SLURM_NTASKS"
 export LOCAL_RANK="$SLURM_LOCALID"
 
 cd /opt/Megatron-Bridge
-uv sync
+
+# The first rank of each node does this, and the others wait: they share its container, and so its /tmp.
+done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
+if ((SLURM_LOCALID == 0)); then
+  code=0
+  ((code)) || uv sync || code=$?
+  echo "$code" >"$done_file.new"
+  mv "$done_file.new" "$done_file"
+else
+  until [[ -e $done_file ]]; do sleep 0.5; done
+  code="$(<"$done_file")"
+fi
+((code == 0)) || exit "$code"
+
 exec uv run --no-sync python scripts/conversion/run_conversion.py roundtrip \
   --device gpu \
   --hf-model MiniMaxAI/MiniMax-M2 \

@@ -24,6 +24,12 @@
 
 set -euo pipefail
 
+# An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
+((SLURM_JOB_NUM_NODES == 2)) || {
+  echo "$SLURM_JOB_NAME: compiled for 2 nodes, but the job has $SLURM_JOB_NUM_NODES" >&2
+  exit 1
+}
+
 # What the launch needs to be there; what is missing is named here, before anything starts.
 require() {
   [[ -e $1 ]] || {

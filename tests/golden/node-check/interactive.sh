@@ -61,6 +61,7 @@ exec salloc \
   --nodes=4 \
   --ntasks-per-node=1 \
   --gpus-per-node=8 \
+  --mem=0 \
   --time=0:10:00 \
   --exclusive \
   srun \

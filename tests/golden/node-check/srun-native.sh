@@ -16,12 +16,19 @@
 #SBATCH --nodes=4
 #SBATCH --ntasks-per-node=8
 #SBATCH --gpus-per-node=8
+#SBATCH --mem=0
 #SBATCH --time=0:10:00
 #SBATCH --exclusive
 #SBATCH --output=/lustre/example/logs/%x_%j.out
 #SBATCH --open-mode=append
 
 set -euo pipefail
+
+# An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
+((SLURM_JOB_NUM_NODES == 4)) || {
+  echo "$SLURM_JOB_NAME: compiled for 4 nodes, but the job has $SLURM_JOB_NUM_NODES" >&2
+  exit 1
+}
 
 # What the launch needs to be there; what is missing is named here, before anything starts.
 require() {

@@ -71,6 +71,7 @@ exec salloc \
   --nodes=1 \
   --ntasks-per-node=1 \
   --gpus-per-node=8 \
+  --mem=0 \
   --time=8:00:00 \
   --exclusive \
   srun \

@@ -57,6 +57,7 @@ uv sync
 #   train.micro_batch_size=4 \
 #   train.global_batch_size=512 \
 #   train.train_iters=50 \
+#   scheduler.lr_warmup_iters=5 \
 #   scheduler.lr_decay_iters=50 \
 #   logger.log_interval=1
 if (($#)); then

@@ -21,5 +21,6 @@ exec uv run --no-sync python -m torch.distributed.run \
   train.micro_batch_size=4 \
   train.global_batch_size=512 \
   train.train_iters=50 \
+  scheduler.lr_warmup_iters=5 \
   scheduler.lr_decay_iters=50 \
   logger.log_interval=1

@@ -30,6 +30,12 @@ set -euo pipefail
 # Secrets come from the shell that runs sbatch; their values stand nowhere in this script.
 : "${HF_TOKEN:?set it in the shell that runs sbatch}"
 
+# An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
+((SLURM_JOB_NUM_NODES == 2)) || {
+  echo "$SLURM_JOB_NAME: compiled for 2 nodes, but the job has $SLURM_JOB_NUM_NODES" >&2
+  exit 1
+}
+
 # What the launch needs to be there; what is missing is named here, before anything starts.
 require() {
   [[ -e $1 ]] || {
@@ -63,7 +69,7 @@ export MASTER_PORT="$((15000 + SLURM_JOB_ID % 17000))"
 
 echo "$SLURM_JOB_NAME: job $SLURM_JOB_ID on $SLURM_JOB_NUM_NODES nodes, meeting at $MASTER_ADDR:$MASTER_PORT"
 
-# Warm-up: one task fills the shared uv cache, so that the ranks below install from it instead of all building wheels.
+# Warm-up: one task fills the shared uv cache, so that the nodes below install from it instead of all building wheels.
 IFS= read -r -d '' warmup_program <<'JOBSPEC_WARMUP' || true
 set -euo pipefail
 
@@ -110,6 +116,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   train.micro_batch_size=4 \
   train.global_batch_size=512 \
   train.train_iters=50 \
+  scheduler.lr_warmup_iters=5 \
   scheduler.lr_decay_iters=50 \
   logger.log_interval=1
 JOBSPEC_RANK

@@ -9,7 +9,20 @@ export LOCAL_RANK="$SLURM_LOCALID"
 export PYTHONPATH=/opt/Megatron-Bridge/3rdparty/Megatron-LM"${PYTHONPATH:+:$PYTHONPATH}"
 
 cd /opt/Megatron-Bridge
-uv sync
+
+# The first rank of each node does this, and the others wait: they share its container, and so its /tmp.
+done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
+if ((SLURM_LOCALID == 0)); then
+  code=0
+  ((code)) || uv sync || code=$?
+  echo "$code" >"$done_file.new"
+  mv "$done_file.new" "$done_file"
+else
+  until [[ -e $done_file ]]; do sleep 0.5; done
+  code="$(<"$done_file")"
+fi
+((code == 0)) || exit "$code"
+
 exec uv run --no-sync python 3rdparty/Megatron-LM/pretrain_gpt.py \
   --num-layers 48 \
   --hidden-size 2048 \

@@ -18,12 +18,19 @@
 #SBATCH --nodes=4
 #SBATCH --ntasks-per-node=1
 #SBATCH --gpus-per-node=8
+#SBATCH --mem=0
 #SBATCH --time=2:00:00
 #SBATCH --exclusive
 #SBATCH --output=/lustre/example/logs/%x_%j.out
 #SBATCH --open-mode=append
 
 set -euo pipefail
+
+# An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
+((SLURM_JOB_NUM_NODES == 4)) || {
+  echo "$SLURM_JOB_NAME: compiled for 4 nodes, but the job has $SLURM_JOB_NUM_NODES" >&2
+  exit 1
+}
 
 # What the launch needs to be there; what is missing is named here, before anything starts.
 require() {
@@ -65,7 +72,7 @@ export MASTER_PORT="$((15000 + SLURM_JOB_ID % 17000))"
 
 echo "$SLURM_JOB_NAME: job $SLURM_JOB_ID on $SLURM_JOB_NUM_NODES nodes, meeting at $MASTER_ADDR:$MASTER_PORT"
 
-# Warm-up: one task fills the shared uv cache, so that the ranks below install from it instead of all building wheels.
+# Warm-up: one task fills the shared uv cache, so that the nodes below install from it instead of all building wheels.
 IFS= read -r -d '' warmup_program <<'JOBSPEC_WARMUP' || true
 set -euo pipefail
 

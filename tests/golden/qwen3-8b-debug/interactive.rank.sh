@@ -20,6 +20,7 @@ uv sync
 #   train.global_batch_size=32 \
 #   train.train_iters=10 \
 #   dataset.seq_length=4096 \
+#   scheduler.lr_warmup_iters=1 \
 #   scheduler.lr_decay_iters=10 \
 #   logger.log_interval=1
 if (($#)); then

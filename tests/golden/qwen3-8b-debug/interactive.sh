@@ -61,6 +61,7 @@ uv sync
 #   train.global_batch_size=32 \
 #   train.train_iters=10 \
 #   dataset.seq_length=4096 \
+#   scheduler.lr_warmup_iters=1 \
 #   scheduler.lr_decay_iters=10 \
 #   logger.log_interval=1
 if (($#)); then
@@ -83,6 +84,7 @@ exec salloc \
   --nodes=1 \
   --ntasks-per-node=1 \
   --gpus-per-node=8 \
+  --mem=0 \
   --time=2:00:00 \
   --exclusive \
   srun \

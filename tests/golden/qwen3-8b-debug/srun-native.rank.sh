@@ -6,7 +6,20 @@ export WORLD_SIZE="$SLURM_NTASKS"
 export LOCAL_RANK="$SLURM_LOCALID"
 
 cd /opt/Megatron-Bridge
-uv sync
+
+# The first rank of each node does this, and the others wait: they share its container, and so its /tmp.
+done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
+if ((SLURM_LOCALID == 0)); then
+  code=0
+  ((code)) || uv sync || code=$?
+  echo "$code" >"$done_file.new"
+  mv "$done_file.new" "$done_file"
+else
+  until [[ -e $done_file ]]; do sleep 0.5; done
+  code="$(<"$done_file")"
+fi
+((code == 0)) || exit "$code"
+
 exec uv run --no-sync python scripts/training/run_recipe.py \
   --recipe qwen3_8b_pretrain_config \
   --mode pretrain \
@@ -22,5 +35,6 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   train.global_batch_size=32 \
   train.train_iters=10 \
   dataset.seq_length=4096 \
+  scheduler.lr_warmup_iters=1 \
   scheduler.lr_decay_iters=10 \
   logger.log_interval=1

@@ -121,6 +121,7 @@ exec salloc \
   --nodes=4 \
   --ntasks-per-node=1 \
   --gpus-per-node=8 \
+  --mem=0 \
   --time=24:00:00 \
   --exclusive \
   srun \

@@ -92,6 +92,7 @@ exec salloc \
   --nodes=2 \
   --ntasks-per-node=1 \
   --gpus-per-node=8 \
+  --mem=0 \
   --time=12:00:00 \
   --exclusive \
   srun \

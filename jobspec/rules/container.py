@@ -1,0 +1,77 @@
+"""The container: its image and its mounts."""
+
+from __future__ import annotations
+
+import re
+
+from jobspec.diagnostics.model import Severity
+from jobspec.rules.registry import Report, rule
+from jobspec.spec.model import Spec
+
+# As in Docker's references, what stands before the first slash is a host when it has a dot or a port.
+_HOST = re.compile(r"([^/#:]*\.[^/#:]*(?::\d+)?|[^/#:]+:\d+)/([^#]+)\Z")
+
+
+@rule("JS244", "mounts-on-one-target", Severity.ERROR)
+def mounts_on_one_target(spec: Spec, report: Report) -> None:
+    """Finds two mounts with the same place in the container.
+
+    Why it matters: the later one hides the earlier one, and nothing says so.
+
+    Example:
+
+    ```yaml
+    container: {image: /lustre/images/nemo.sqsh, mounts: ["/lustre/a:/data", "/lustre/b:/data"]}
+    ```
+
+    Use instead:
+
+    ```yaml
+    container: {image: /lustre/images/nemo.sqsh, mounts: ["/lustre/a:/data", "/lustre/b:/data2"]}
+    ```
+
+    Source: mount(2); pyxis, README, --container-mounts
+    """
+    first: dict[str, int] = {}
+    for index, mount in enumerate(spec.container.mounts):
+        target = mount.target.rstrip("/") or "/"
+        if target in first:
+            report(
+                f"two mounts have the target `{target}`",
+                at=f"/container/mounts/{index}",
+                label="again here",
+                also={f"/container/mounts/{first[target]}": "first here"},
+                help=("give one of them another target",),
+            )
+        first.setdefault(target, index)
+
+
+@rule("JS245", "registry-with-slash", Severity.ERROR)
+def registry_with_slash(spec: Spec, report: Report) -> None:
+    """Finds an image whose registry ends with a slash, as Docker writes it.
+
+    Why it matters: Enroot separates a registry with `#`. With a slash it asks Docker Hub for a repository of that whole
+    name, and every node fails with "URL https://registry-1.docker.io/v2/nvcr.io/... returned error code: 401".
+
+    Example:
+
+    ```yaml
+    container: {image: "nvcr.io/nvidia/nemo:25.09"}
+    ```
+
+    Use instead:
+
+    ```yaml
+    container: {image: "nvcr.io#nvidia/nemo:25.09"}
+    ```
+
+    Source: enroot, doc/cmd/import.md, the form of a URI; pyxis, README, --container-image
+    """
+    image = spec.container.image or ""
+    match = None if image.startswith("/") else _HOST.match(image)
+    if match:
+        report(
+            f"`{match.group(1)}` is followed by a slash, so it is no registry to Enroot",
+            at="/container/image",
+            help=(f"use `image: {match.group(1)}#{match.group(2)}`",),
+        )

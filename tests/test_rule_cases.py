@@ -1,0 +1,204 @@
+"""Jobs near the edge of a law: what is refused, and what only looks like it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobspec.diagnostics.model import Diagnostic
+from jobspec.driver import Session
+from jobspec.ir.plan import Scope
+from jobspec.spec.pipeline_layout import stages
+from tests.conftest import BASE, job
+
+TOKEN = "hf_" + "a1B2c3D4e5" * 3
+
+
+def found(compile_job: Any, **sections: Any) -> list[Diagnostic]:
+    """Return the diagnostics of the base job with some sections replaced."""
+    diagnostics: list[Diagnostic] = compile_job(job(**sections)).sink.sorted()
+    return diagnostics
+
+
+def training(**more: Any) -> dict[str, Any]:
+    """Return the base job's batch with more of a training."""
+    return {"micro_batch_size": 1, "global_batch_size": 64, **more}
+
+
+@pytest.mark.parametrize(
+    ("sections", "codes"),
+    [
+        # An interleaved pipeline takes its microbatches in whole groups of pp; dp is 16 here.
+        ({"parallelism": {"pp": 8, "vpp": 2}, "training": training(global_batch_size=128)}, []),
+        ({"parallelism": {"pp": 8, "vpp": 2}, "training": training(global_batch_size=192)}, ["JS212"]),
+        ({"parallelism": {"pp": 8, "vpp": 1}}, []),
+        ({"parallelism": {"pp": 8, "layout": "Et|" + "t|" * 14 + "tL"}, "model": {"num_layers": 16}}, ["JS212"]),
+        (
+            {
+                "parallelism": {"pp": 8, "vpp": 2},
+                "overrides": {"model.microbatch_group_size_per_vp_stage": 12},
+                "training": training(global_batch_size=192),
+            },
+            [],
+        ),
+        # Layers of a first and a last stage.
+        ({"model": {"num_layers": 61}}, ["JS221"]),
+        ({"model": {"num_layers": 61}, "overrides": {"model.num_layers_in_first_pipeline_stage": 5}}, []),
+        ({"model": {"num_layers": 61}, "overrides": {"model.num_layers_in_last_pipeline_stage": 6}}, ["JS221"]),
+        ({"model": {"num_layers": 61}, "overrides": {"model.num_layers_in_last_pipeline_stage": 62}}, ["JS221"]),
+        (
+            {
+                "model": {"num_layers": 62},
+                "overrides": {
+                    "model.account_for_embedding_in_pipeline_split": True,
+                    "model.account_for_loss_in_pipeline_split": True,
+                },
+            },
+            [],
+        ),
+        (
+            {
+                "model": {"num_layers": 61},
+                "parallelism": {"pp": 8, "vpp": 4},
+                "overrides": {"model.num_layers_in_first_pipeline_stage": 5},
+                "training": training(global_batch_size=128),
+            },
+            ["JS222"],
+        ),
+        # The text of a layout.
+        ({"parallelism": {"pp": 4, "layout": "Et*2|(tt|)*2,tL"}, "model": {"num_layers": 7}}, []),
+        ({"parallelism": {"pp": 4, "layout": "Et|t|t|L"}, "model": {"num_layers": 4}}, ["JS228"]),
+        ({"parallelism": {"pp": 4, "layout": "banana"}}, ["JS228"]),
+        ({"parallelism": {"pp": 4, "layout": "t|t|t|tL"}}, ["JS228"]),
+        ({"parallelism": {"pp": 4, "layout": "E|m|t|L"}}, ["JS228"]),
+        ({"parallelism": {"pp": 4, "layout": "Et|t|tL"}}, ["JS228"]),
+        (
+            {"parallelism": {"pp": 4, "vpp": 2, "layout": "Et|t|t|tL"}, "training": training(global_batch_size=128)},
+            ["JS228"],
+        ),
+        ({"parallelism": {"pp": 4, "layout": "E" + "(t*9999)*9999" + "|||L"}}, ["JS228"]),
+        # The learning rate.
+        ({"training": training(lr=1e-5, min_lr=1e-5)}, []),
+        ({"training": training(train_iters=100, lr_warmup_iters=99)}, []),
+        ({"training": training(train_iters=100, lr_warmup_iters=100)}, ["JS239"]),
+        ({"training": training(lr_decay_iters=100, train_iters=50, lr_warmup_iters=60)}, []),
+        ({"task": "pretrain", "recipe": "x", "training": training(train_iters=100)}, ["JS239"]),
+        ({"task": "pretrain", "recipe": "x", "training": training(train_iters=9000)}, []),
+        # Facts of the model.
+        ({"model": {"num_layers": 16}, "overrides": {"model.num_layers": 16}}, []),
+        ({"model": {"num_experts": 0}, "parallelism": {"pp": 8}, "overrides": {"model.num_moe_experts": None}}, []),
+        ({"model": {"num_attention_heads": 8}, "overrides": {"+model.num_attention_heads": 16}}, ["JS237"]),
+        # One value for each variable.
+        ({"env": {"HF_HOME": "/a"}, "caches": {"hf_home": "/b"}}, ["JS243"]),
+        ({"caches": {"hf_home": "/b"}, "secrets": ["HF_HOME"]}, ["JS243"]),
+        # What only looks like a secret, and what is one wherever it stands.
+        ({"env": {"PAD_TOKEN": "<pad>", "HF_DATASET": "hf_internal_testing_data", "S": "sk-learn-something-else"}}, []),
+        ({"env": {"EOS_TOKEN": "<|endoftext|>"}}, []),
+        ({"description": f"with {TOKEN}"}, ["JS242"]),
+        ({"overrides": {"logger.wandb_api_key": "0123456789abcdef"}}, ["JS242"]),
+        ({"env": {"HTTPS_PROXY": "http://user:password@proxy:8080"}}, ["JS242"]),
+        ({"env": {"HTTPS_PROXY": "http://proxy:8080"}}, []),
+        ({"logging": {"wandb": {"project": "glpat-0123456789abcdefghij"}}}, ["JS242"]),
+        # An image in a registry.
+        ({"container": {"image": "nvcr.io#nvidia/nemo:25.09"}}, []),
+        ({"container": {"image": "nvidia/nemo:25.09"}}, []),
+        ({"container": {"image": "localhost:5000/nemo"}}, ["JS245"]),
+        # Names.
+        ({"env": {"PIPESTATUS": "7"}}, ["JS241"]),
+        ({"env": {"PS2": "x"}}, ["JS241"]),
+        ({"recipe": "x_dora_config", "task": "lora"}, []),
+    ],
+)
+def test_near_the_edge(sections: dict[str, Any], codes: list[str], compile_job: Any) -> None:
+    """A job is refused by exactly these codes."""
+    assert [one.kind.code for one in found(compile_job, **sections)] == codes
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Ettt|(tt|)*3,m|L", ["Ettt", "tt", "tt", "tt", "m", "L"]),
+        ("Et*3||tL", ["Ettt", "", "tL"]),
+        ("(|tt)*2,L", ["", "tt", "ttL"]),
+    ],
+)
+def test_pipeline_layouts_are_read_as_megatron_reads_them(text: str, parts: list[str]) -> None:
+    """Repetitions are written out, groups first, and commas mean nothing."""
+    assert stages(text) == parts
+
+
+@pytest.mark.parametrize("value", ["", "one\ntwo", '"quoted"', "'quoted' ", "one\r"])
+def test_values_that_enroot_would_change_are_set_inside(value: str, compile_job: Any) -> None:
+    """What `--container-env` does not carry as it is, the rank's own program sets."""
+    plan = compile_job(job(env={"VALUE": value, "PLAIN": "a'b"})).plan
+
+    scopes = {variable.name: variable.scope for variable in plan.env}
+    assert (scopes["VALUE"], scopes["PLAIN"]) == (Scope.RANK, Scope.BATCH)
+
+
+def test_a_secret_keeps_its_value(compile_job: Any) -> None:
+    """A variable that jobspec sets by itself is left alone where it comes from the submitting shell."""
+    text = compile_job(job(secrets=["PYTHONUNBUFFERED"])).script.text
+
+    assert "export PYTHONUNBUFFERED" not in text
+    assert text.count("=PYTHONUNBUFFERED,") == 2  # first of --container-env, in both steps
+
+
+def test_a_mount_replaces_the_clusters(compile_job: Any) -> None:
+    """A mount of the manifest replaces one of the cluster file with the same target, with or without a last slash."""
+    plan = compile_job(job(container={"mounts": ["/other:/lustre/"]})).plan
+
+    assert [mount.source for mount in plan.container.mounts] == ["/other"]
+
+
+def test_advice_keeps_to_the_site(compile_job: Any) -> None:
+    """A recipe for more GPUs than the site has is no reason to ask for them."""
+    cluster = BASE["cluster"] | {"nodes": 16}
+    (warning,) = found(compile_job, cluster=cluster, recipe="x_sft_4096gpu_h100_bf16_config")
+
+    assert warning.help == ("use a recipe for 128 GPUs",)
+
+
+def test_zero_limit_of_a_partition_is_the_clusters_fault(compile_job: Any) -> None:
+    """A partition cannot have a limit that no job could keep."""
+    cluster = BASE["cluster"] | {"partitions": {"batch": {"max_time": "0:00:00"}}}
+    (error,) = found(compile_job, cluster=cluster)
+
+    assert (error.kind.code, error.pointer) == ("JS313", "/cluster/partitions/batch/max_time")
+
+
+@pytest.mark.parametrize(
+    ("sections", "helps"),
+    [
+        ({"nodes": 3}, ["`nodes` belongs in `resources`"]),
+        ({"names": "x"}, []),
+        ({"framework": "megatron-bridge"}, ["did you mean `bridge`?"]),
+        ({"resources": {"nodes": 16, "time": 30}}, ["for instance `time: 24:00:00`"]),
+        ({"env": {"A": 30}}, ["write it in quotes, as text"]),
+        ({"jobspec": 1}, ["for instance `jobspec: v1`"]),
+        ({"secrets": [True, 1]}, ["write it in quotes, as text"]),
+        ({"kind": "clutser"}, ["did you mean `cluster`?"]),
+    ],
+)
+def test_help_is_of_use(sections: dict[str, Any], helps: list[str], compile_job: Any) -> None:
+    """One cause is one diagnostic, and its help leads to what is right."""
+    diagnostics = found(compile_job, **sections)
+
+    assert [line for one in diagnostics for line in one.help] == helps
+    if "secrets" not in sections:
+        assert len(diagnostics) == 1
+
+
+def test_links_are_followed_as_the_system_does(tmp_path: Path) -> None:
+    """`..` behind a link is the parent of where the link leads."""
+    (tmp_path / "far" / "deep").mkdir(parents=True)
+    (tmp_path / "near").mkdir()
+    (tmp_path / "near" / "link").symlink_to(tmp_path / "far" / "deep")
+    site = {"jobspec": "v1", "kind": "cluster", **BASE["cluster"]}
+    (tmp_path / "far" / "site.yaml").write_text(json.dumps(site))
+    (tmp_path / "near" / "job.yaml").write_text(json.dumps(job(cluster="link/../site.yaml")))
+
+    assert Session().compile(str(tmp_path / "near" / "job.yaml")).sink.sorted() == []
