@@ -72,16 +72,17 @@ class Session:
 
     def _check_job(self, tree: Mapping, sink: Sink) -> Compiled:
         from jobspec import rules
-        from jobspec.spec.build import build
         from jobspec.spec.merge import merge
+        from jobspec.spec.steps import build_job, steps_of
 
         if not validate("job", tree, sink):
             return Compiled(sink)
         cluster = self._library.resolve("cluster", tree, sink)
         model = self._library.resolve("model", tree, sink)
+        models = [self._library.resolve("model", step, sink) for step in steps_of(tree)]
         if cluster is None or sink.has_errors:
             return Compiled(sink)
-        spec = build(merge(tree, cluster, model))
+        spec = build_job(merge(tree, cluster, model), models)
         rules.check(spec, sink)
         return Compiled(sink, spec)
 

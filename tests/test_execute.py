@@ -82,6 +82,16 @@ class Run:
         files = sorted(self.record.glob("step*.json"), key=lambda path: int(path.stem[4:]))
         return [json.loads(path.read_text()) for path in files]
 
+    @property
+    def programs(self) -> list[str]:
+        """The program of each step, in order."""
+        return re.findall(r"<<'JOBSPEC_\w+' \|\| true\n(.*?)\nJOBSPEC_", self.text, re.DOTALL)
+
+    @property
+    def launches(self) -> int:
+        """How many launches the script has."""
+        return self.text.count("\nlaunch_log=")
+
     def calls(self, what: str) -> dict[tuple[int, int], dict[str, Any]]:
         """Return the calls of `uv sync` or `uv run`, by step and rank."""
         found = {}
@@ -119,13 +129,17 @@ def test_scripts_run(run: Run) -> None:
 
 
 def test_warmup_runs_once(run: Run) -> None:
-    """The warm-up is one task that syncs; a launch without warm-up never does."""
-    *warmup, launch = run.steps()
-    synced = run.calls("sync")
+    """The warm-up is one task that syncs, or one of each node; each step syncs that has it in its program."""
+    steps = run.steps()
+    warmup = steps[: -run.launches]
+    once = "--container-name" not in run.text
 
-    assert [step["tasks"] for step in warmup] == ([1] if "warmup_program" in run.text else [])
-    assert {step for step, _ in synced} == (set(range(len(warmup) + 1)) if "uv sync" in run.text else set())
-    assert launch["tasks"] == run.tasks
+    assert [step["tasks"] for step in warmup] == [1 if once else int(run.directive("nodes"))] * len(warmup)
+    assert len(warmup) == run.text.count("read -r -d '' warmup_program")
+    assert {step for step, _ in run.calls("sync")} == {
+        index for index, program in enumerate(run.programs) if "uv sync" in program
+    }
+    assert all(launch["tasks"] == run.tasks for launch in steps[-run.launches :])
 
 
 def test_ranks_see_their_place(native_run: Run) -> None:
@@ -181,12 +195,14 @@ def test_environment_passes_into_the_container(run: Run) -> None:
 
 
 def test_log_holds_what_the_ranks_print(run: Run) -> None:
-    """The launch's log has the lines of all ranks, and the report repeats the losses."""
-    (log,) = (run.folder / run.directive("output").removeprefix(f"{run.folder}/")).parent.glob("*_20042.log")
-    losses = re.findall(r"rank \d+ .*lm loss: .*", log.read_text())
+    """The log of each launch has the lines of all its ranks, and the report repeats the losses of a training."""
+    logs = (run.folder / run.directive("output").removeprefix(f"{run.folder}/")).parent.glob("*_20042.log")
+    losses = {str(log): len(re.findall(r"rank \d+ .*lm loss: .*", log.read_text())) for log in logs}
+    reported = re.findall(r"the last losses of (\S+)", run.done.stdout)
 
-    assert len(losses) == len(run.calls("run"))
-    assert run.done.stdout.count("lm loss") == len(losses) * (2 if "the last losses" in run.text else 1)
+    assert len(losses) == run.launches
+    assert sum(losses.values()) == len(run.calls("run"))
+    assert run.done.stdout.count("lm loss") == sum(losses.values()) + sum(losses[log] for log in reported)
 
 
 def test_command_line_is_the_manifests(tmp_path: Path) -> None:
@@ -199,6 +215,42 @@ def test_command_line_is_the_manifests(tmp_path: Path) -> None:
     assert "model.expert_model_parallel_size=16" in words
     assert "optimizer.lr=5e-06" in words
     assert f"checkpoint.pretrained_checkpoint={tmp_path}/lustre/example/models/GLM-4.5V/iter_0000000" in words
+
+
+def test_ranks_are_bound_and_profiled(tmp_path: Path) -> None:
+    """Each rank runs under numactl with its own NUMA node, and those that are to be profiled under nsys, by rank."""
+    run = Run(golden("qwen3-8b-profile"), tmp_path, FAKE_RANKS="0,1,4,8")
+    words = {rank: (run.record / f"wrappers-1-{rank}").read_text().splitlines() for rank in (0, 1, 4, 8)}
+    numa = {rank: re.findall(r"--(?:cpunodebind|membind)=(\d)", lines[0]) for rank, lines in words.items()}
+    reports = {rank: re.search(r"--output=(\S+)", lines[1]) for rank, lines in words.items() if len(lines) > 1}
+
+    assert numa == {0: ["0", "0"], 1: ["0", "0"], 4: ["1", "1"], 8: ["0", "0"]}
+    assert {rank: found and found[1] for rank, found in reports.items()} == {
+        rank: f"{tmp_path}/lustre/example/profiles/qwen3-8b-profile_20042_rank{rank}" for rank in (0, 8)
+    }
+
+
+def test_step_is_skipped_where_its_result_exists(tmp_path: Path) -> None:
+    """A step whose result is there is not run, and the next one is."""
+    done = tmp_path / "lustre/example/models/GLM-4.5V/latest_checkpointed_iteration.txt"
+    done.parent.mkdir(parents=True)
+    done.touch()
+    run = Run(golden("glm45v-import-and-sft"), tmp_path)
+
+    assert f"skipped, since there is {done}" in run.done.stdout
+    assert {step for step, _ in run.calls("run")} == {1}  # after the warm-up
+    assert all("sft" in call["argv"] for call in run.calls("run").values())
+
+
+@pytest.mark.parametrize(
+    ("name", "ran"), [("glm45v-import-and-sft", 1), ("nemotron3-nano-layouts-pretrain", 3)], ids=["stop", "continue"]
+)
+def test_failing_step(name: str, ran: int, tmp_path: Path) -> None:
+    """A step that fails ends the job, or does not keep the next one; its code is the job's in both cases."""
+    run = Run(golden(name), tmp_path, FAKE_EXIT_1_1="7", FAKE_EXIT_2_1="9")
+
+    assert run.done.returncode == 7
+    assert len({step for step, _ in run.calls("run")}) == ran
 
 
 def test_job_ends_with_the_launchs_exit_code(tmp_path: Path) -> None:

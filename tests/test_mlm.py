@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobspec.frameworks.flags import show_flag
-from jobspec.frameworks.mlm_flags import flags
-from jobspec.rules.mlm import _fault
+from jobspec.frameworks.known_flags import _megatron_lm as flags
+from jobspec.rules.arguments import _fault
 from tests.conftest import job
 
 TYPES: dict[str, Any] = {"int": int, "float": float, "str": str}

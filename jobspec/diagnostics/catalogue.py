@@ -18,7 +18,7 @@ def all_codes() -> dict[str, Code]:
         *files.CODES,
         *syntax.CODES,
         *schema.CODES,
-        *(rule.kind for rule in rules.RULES),
+        *(rule.kind for rule in (*rules.RULES, *rules.STEP_RULES)),
         *references.CODES,
         *targets.CODES,
     ]

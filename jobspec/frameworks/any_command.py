@@ -33,4 +33,4 @@ def _spread(spec: Spec) -> Spread:
     return Spread(spec.command.spread if spec.command else "per-gpu")
 
 
-COMMAND = Task(keys=frozenset({"command"}), required=("command",), program=_program, spread=_spread)
+COMMAND = Task(keys=frozenset({"command"}), required=("command", "command.argv"), program=_program, spread=_spread)

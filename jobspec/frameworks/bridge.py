@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from jobspec.frameworks.any_command import COMMAND
 from jobspec.frameworks.bridge_tools import CONVERSION, INFERENCE
 from jobspec.frameworks.hydra import Value, assignment
-from jobspec.frameworks.protocol import Framework, Task
+from jobspec.frameworks.protocol import TRAINING_KEYS, Framework, Task
 from jobspec.ir.plan import Program
 from jobspec.shell.commands import command
 
@@ -69,6 +69,10 @@ _OPTIONAL: tuple[_Setting, ...] = (
     ("logger.wandb_project", "/logging/wandb/project", lambda s: _wandb(s, "project")),
     ("logger.wandb_exp_name", "/logging/wandb/name", lambda s: _wandb(s, "name")),
     ("logger.wandb_entity", "/logging/wandb/entity", lambda s: _wandb(s, "entity")),
+    ("profiling.use_nsys_profiler", "/launch/nsys", lambda s: s.launch.nsys is not None or None),
+    ("profiling.profile_ranks", "/launch/nsys/ranks", lambda s: s.launch.nsys and list(s.launch.nsys.ranks)),
+    ("profiling.profile_step_start", "/launch/nsys/first_step", lambda s: s.launch.nsys and s.launch.nsys.first_step),
+    ("profiling.profile_step_end", "/launch/nsys/last_step", lambda s: s.launch.nsys and s.launch.nsys.last_step),
 )
 
 # Other names of the same settings: Bridge overwrites the first two and moves the others to `validation`.
@@ -98,14 +102,11 @@ def _command(spec: Spec) -> Command:
         if setting is not None:
             settings.append(assignment(key, setting))
     settings += [assignment(key, value) for key, value in spec.overrides.items()]
-    dataset = [("--dataset", spec.data.dataset)] if spec.data.dataset else []
-    return command(
-        "scripts/training/run_recipe.py",
-        ("--recipe", spec.recipe or ""),  # rule JS253 has seen to it that there is one
-        ("--mode", spec.task),
-        *dataset,
-        *settings,
-    )
+    recipe = spec.recipe or ""  # rule JS253 has seen to it that there is one
+    options = [("--recipe" if recipe.endswith("_config") else "--model", recipe), ("--mode", spec.task)]
+    options += [("--step-func", spec.step_func)] if spec.step_func else []
+    options += [("--dataset", spec.data.dataset)] if spec.data.dataset else []
+    return command("scripts/training/run_recipe.py", *options, *settings)
 
 
 def _default_etp(tp: int, ep: int) -> int:
@@ -128,15 +129,16 @@ def recipe_mode(recipe: str) -> str | None:
 
 
 _TRAINING = Task(
-    keys=frozenset({"recipe", "overrides", "training", "data", "checkpoint", "logging"}),
-    required=("recipe", "training"),
+    keys=frozenset({"recipe", "step_func", "overrides", "training", "data", "checkpoint", "logging"}),
+    required=("recipe", *TRAINING_KEYS),
     program=lambda spec: Program(workdir=spec.container.workdir, python=("python",), main=_command(spec)),
+    is_training=True,
 )
 
 FRAMEWORK = Framework(
     title="Megatron Bridge",
     tasks={
-        **dict.fromkeys(("pretrain", "sft", "lora"), _TRAINING),
+        **dict.fromkeys(("pretrain", "sft", "lora", "dora"), _TRAINING),
         **dict.fromkeys(("import", "export", "roundtrip"), CONVERSION),
         "inference": INFERENCE,
         "command": COMMAND,

@@ -53,5 +53,5 @@ def _inference(spec: Spec) -> Program:
     return Program(workdir=spec.container.workdir, python=("python",), main=main)
 
 
-CONVERSION = Task(keys=frozenset({"conversion"}), required=("conversion",), program=_conversion)
+CONVERSION = Task(keys=frozenset({"conversion"}), required=("conversion", "conversion.hf_model"), program=_conversion)
 INFERENCE = Task(keys=frozenset({"script", "args"}), required=(), program=_inference)

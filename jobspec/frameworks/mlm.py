@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from jobspec.frameworks.any_command import COMMAND
 from jobspec.frameworks.flags import Value, show_flag
-from jobspec.frameworks.protocol import Framework, Task
+from jobspec.frameworks.protocol import TRAINING_KEYS, Framework, Task
 from jobspec.ir.plan import Program
 from jobspec.shell.commands import command
 
@@ -62,6 +62,10 @@ _SECTIONS: tuple[_Setting, ...] = (
     ("wandb-project", "/logging/wandb/project", lambda s: s.logging.wandb.project if s.logging.wandb else None),
     ("wandb-exp-name", "/logging/wandb/name", lambda s: s.logging.wandb.name if s.logging.wandb else None),
     ("wandb-entity", "/logging/wandb/entity", lambda s: s.logging.wandb.entity if s.logging.wandb else None),
+    ("profile", "/launch/nsys", lambda s: s.launch.nsys is not None),
+    ("profile-ranks", "/launch/nsys/ranks", lambda s: s.launch.nsys and list(s.launch.nsys.ranks)),
+    ("profile-step-start", "/launch/nsys/first_step", lambda s: s.launch.nsys and s.launch.nsys.first_step),
+    ("profile-step-end", "/launch/nsys/last_step", lambda s: s.launch.nsys and s.launch.nsys.last_step),
 )
 
 # The model's shape, which Megatron Bridge takes from the recipe; a fact that is not known can stand under `args`.
@@ -112,10 +116,11 @@ def _python_path(spec: Spec) -> str:
 
 _TRAINING = Task(
     keys=frozenset({"script", "args", "training", "data", "checkpoint", "logging"}),
-    required=("training",),
+    required=TRAINING_KEYS,
     program=lambda spec: Program(
         workdir=spec.container.workdir, python_path=_python_path(spec), python=("python",), main=_command(spec)
     ),
+    is_training=True,
 )
 
 FRAMEWORK = Framework(

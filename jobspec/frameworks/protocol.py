@@ -11,20 +11,26 @@ if TYPE_CHECKING:
     from jobspec.spec.model import Spec
 
 
+#: What every training has to say.
+TRAINING_KEYS = ("training", "training.micro_batch_size", "training.global_batch_size")
+
+
 class Task(NamedTuple):
     """What a framework does for a ``task``.
 
     Attributes:
         keys: the keys of a manifest that this task has, of those that not all have.
-        required: those of them without which it cannot be done.
+        required: those of them without which it cannot be done, and keys in them as ``section.key``.
         program: what each task of the launch runs.
         spread: how often it runs.
+        is_training: whether it runs iterations.
     """
 
     keys: frozenset[str]
     required: tuple[str, ...]
     program: Callable[[Spec], Program]
     spread: Callable[[Spec], Spread] = lambda _spec: Spread.PER_GPU
+    is_training: bool = False
 
 
 class Framework(NamedTuple):

@@ -23,6 +23,7 @@ class JobHeader(NamedTuple):
     name: str
     nodes: int
     gpus_per_node: int
+    cpus_per_gpu: int | None
     time: str
     partition: str
     account: str | None
@@ -33,12 +34,19 @@ class JobHeader(NamedTuple):
 
 
 class Container(NamedTuple):
-    """The container of every step; ``writable`` is ``None`` where the site's default stands."""
+    """The container of every step.
+
+    Attributes:
+        writable: whether its root can be written; ``None`` where the site's default stands.
+        name: what the steps know it by; with it all steps on a node start in the same one, and what one has installed
+            the next one finds. ``None`` where each step has a new one.
+    """
 
     image: str
     mounts: tuple[Mount, ...]
     mount_home: bool
     writable: bool | None
+    name: Word | None = None
 
 
 class Scope(StrEnum):
@@ -65,6 +73,14 @@ class Spread(StrEnum):
     PER_GPU = "per-gpu"  # one rank for each GPU
 
 
+class Profile(NamedTuple):
+    """What ``nsys`` records: the ranks, what is traced, and the report of each up to the rank's number."""
+
+    ranks: tuple[int, ...]
+    trace: tuple[str, ...]
+    report: Word
+
+
 class Program(NamedTuple):
     """What runs inside the container: in ``workdir``, first ``setup``, then ``main``.
 
@@ -72,6 +88,8 @@ class Program(NamedTuple):
         setup: what one task of each node runs first, while the others wait for it.
         python_path: the folder that comes first on PYTHONPATH, before what the image has there; ``None`` for none.
         python: the interpreter that runs ``main``, which then begins with a script; empty where it is no Python.
+        numa_nodes: NUMA nodes over which the ranks of a node are spread, in order; ``None`` for no binding.
+        profile: what is profiled; ``None`` for nothing.
     """
 
     workdir: str
@@ -79,6 +97,8 @@ class Program(NamedTuple):
     main: Command
     python_path: str | None = None
     setup: tuple[Command, ...] = ()
+    numa_nodes: int | None = None
+    profile: Profile | None = None
 
 
 class StepKind(StrEnum):
@@ -92,18 +112,24 @@ class Step(NamedTuple):
     """A program and how it is spread over the job.
 
     Attributes:
+        name: which of several launches it is; ``None`` where there is only one.
+        unless_exists: a path that makes the step superfluous.
         log: the file that keeps the step's output, besides the job's own output; ``None`` for the latter alone.
         srun_options: further options of srun, as they are written.
-        report_losses: whether the job ends by printing the loss lines of ``log``.
+        is_training: whether its program runs iterations.
+        report_losses: whether the loss lines of ``log`` are printed when it has ended.
 
     """
 
     kind: StepKind
     spread: Spread
     program: Program
+    name: str | None = None
+    unless_exists: str | None = None
     log: Word | None = None
     kill_on_bad_exit: bool = False
     srun_options: tuple[str, ...] = ()
+    is_training: bool = False
     report_losses: bool = False
 
 
@@ -115,6 +141,7 @@ class Plan(NamedTuple):
         required_paths: host paths without which the job cannot start.
         secrets: names of variables whose values come from the submitting shell.
         mpi: the value of ``srun --mpi``; ``None`` where the site's default stands.
+        stop_on_failure: whether the job ends when a launch has failed, and not only after the last one.
 
     """
 
@@ -126,3 +153,9 @@ class Plan(NamedTuple):
     secrets: tuple[str, ...]
     mpi: str | None
     steps: tuple[Step, ...]
+    stop_on_failure: bool = True
+
+    @property
+    def launches(self) -> tuple[Step, ...]:
+        """The steps that the job is for, in order."""
+        return tuple(step for step in self.steps if step.kind is StepKind.LAUNCH)

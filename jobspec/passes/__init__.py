@@ -13,6 +13,7 @@ from jobspec.passes.cache_warmup import warm_up_cache
 from jobspec.passes.job_environment import set_job_environment
 from jobspec.passes.launch_environment import set_launch_environment
 from jobspec.passes.launch_log import keep_launch_log
+from jobspec.passes.profiling import profile_ranks
 from jobspec.passes.shared_caches import share_caches
 from jobspec.spec.model import Spec
 
@@ -22,6 +23,7 @@ PASSES: tuple[Pass, ...] = (
     share_caches,
     set_launch_environment,
     set_job_environment,  # after the two above: what a manifest says wins
+    profile_ranks,
     warm_up_cache,
     keep_launch_log,
 )

@@ -20,7 +20,7 @@ def set_launch_environment(plan: Plan, spec: Spec) -> Plan:
     older = spec.cluster.architecture in ("ampere", "hopper")  # than Blackwell
     if older:
         plan = add(plan, {"NCCL_NVLS_ENABLE": "0"}, "No reduction inside of NVSwitch: it takes memory of each GPU.")
-    if spec.framework == "mlm" and older and (spec.layout.tp > 1 or spec.layout.cp > 1):
+    if spec.framework == "mlm" and older and any(one.layout.tp > 1 or one.layout.cp > 1 for one in spec.launches):
         why = "Megatron-LM asserts it with tensor or context parallelism: kernels start in the order of the program."
         plan = add(plan, {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}, why)
     return plan

@@ -5,11 +5,12 @@ To add one: a function in its topic's module, its name in ``RULES``, and an inva
 
 from jobspec.diagnostics.model import Sink
 from jobspec.rules import (
+    arguments,
     batch,
     container,
     environment,
     framework,
-    mlm,
+    launch,
     model,
     parallelism,
     pipeline,
@@ -19,6 +20,7 @@ from jobspec.rules import (
     slurm,
 )
 from jobspec.rules.registry import Report, Rule
+from jobspec.rules.steps import STEP_RULES as STEP_RULES
 from jobspec.spec.model import Spec
 
 #: In the order of their codes, which is the order in which they run.
@@ -57,12 +59,14 @@ RULES: tuple[Rule, ...] = (
     framework.missing_key_of_the_task,
     framework.conversion_with_wrong_paths,
     framework.inference_without_coordinator,
-    mlm.unknown_argument,
-    mlm.argument_with_wrong_value,
-    mlm.argument_of_a_section,
-    mlm.missing_argument,
+    arguments.unknown_argument,
+    arguments.argument_with_wrong_value,
+    arguments.argument_of_a_section,
+    arguments.missing_argument,
     slurm.option_set_twice,
     slurm.no_time_to_save,
+    launch.profile_out_of_range,
+    launch.warmup_without_its_container,
     site.missing_site_value,
     site.unknown_partition,
     site.time_out_of_range,
@@ -71,7 +75,17 @@ RULES: tuple[Rule, ...] = (
 
 
 def check(spec: Spec, sink: Sink) -> None:
+    """Run every rule on each launch of a job, then those on its steps together."""
+    for one in spec.launches:
+        own = Sink(sink.path)
+        _run(RULES, one, own)
+        sink.extend(own.sorted())
+    if spec.steps:
+        _run(STEP_RULES, spec, sink)
+
+
+def _run(rules: tuple[Rule, ...], spec: Spec, sink: Sink) -> None:
     """Run every rule whose finding would not be the consequence of one that is already reported."""
-    for rule in RULES:
+    for rule in rules:
         if not (rule.unless and sink.reported(rule.unless)):
             rule.check(spec, Report(rule.kind, spec, sink))

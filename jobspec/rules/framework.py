@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from jobspec.diagnostics.model import Severity
-from jobspec.frameworks import FRAMEWORKS
+from jobspec.frameworks import FRAMEWORKS, TASK_KEYS
 from jobspec.rules.registry import Report, rule
 from jobspec.spec.model import Spec
+from jobspec.syntax.nodes import Mapping, find
 
 
 @rule("JS251", "task-of-another-framework", Severity.ERROR)
@@ -67,8 +68,7 @@ def key_of_another_task(spec: Spec, report: Report) -> None:
     Source: docs/guide.md, "Tasks"
     """
     own = FRAMEWORKS[spec.framework].tasks[spec.task]
-    special = {key for framework in FRAMEWORKS.values() for task in framework.tasks.values() for key in task.keys}
-    for key in sorted(special - own.keys):
+    for key in sorted(TASK_KEYS - own.keys):
         if key in spec.tree.entries:
             report(
                 f"`{spec.task}` with {FRAMEWORKS[spec.framework].title} has no `{key}`",
@@ -101,13 +101,19 @@ def missing_key_of_the_task(spec: Spec, report: Report) -> None:
     Source: Megatron-Bridge, scripts/training/run_recipe.py:171 and scripts/conversion/arguments.py
     """
     for key in FRAMEWORKS[spec.framework].tasks[spec.task].required:
-        if key not in spec.tree.entries:
+        section = key.rpartition(".")[0]
+        if not has(spec.tree, key) and (not section or has(spec.tree, section)):
             report(
                 f"`{spec.task}` needs `{key}`",
-                at=f"/{key}",
+                at=f"/{key.replace('.', '/')}",
                 also={"/task": "the task"},
                 help=(f"add `{key}`; `jobspec schema` tells what it holds",),
             )
+
+
+def has(tree: Mapping, key: str) -> bool:
+    """Whether a tree has a key, given with the section before it as ``section.key``."""
+    return find(tree, "/" + key.replace(".", "/")) is not None
 
 
 @rule("JS254", "conversion-with-wrong-paths", Severity.ERROR)

@@ -11,6 +11,9 @@ from jobspec.rules.registry import Report, rule
 from jobspec.spec.model import Spec
 from jobspec.values import show_value
 
+# Tasks with an adapter, whose recipes run_recipe.py takes one for the other.
+_ADAPTERS = ("lora", "dora")
+
 # Megatron-Bridge, scripts/training/recipe_metadata.py:40, BENCHMARK_RECIPE_PATTERN
 _GPUS_IN_NAME = re.compile(r"_([1-9][0-9]*)gpu_")
 
@@ -39,14 +42,13 @@ def recipe_for_another_task(spec: Spec, report: Report) -> None:
     Source: Megatron-Bridge, scripts/training/run_recipe.py, _validate_recipe_mode
     """
     mode = recipe_mode(spec.recipe or "")
-    task = "lora" if mode == "dora" else mode  # run_recipe.py takes one for the other: both are adapters
-    if task in (None, spec.task):
+    if mode in (None, spec.task) or (mode in _ADAPTERS and spec.task in _ADAPTERS):
         return
     report(
         f"`{spec.recipe}` is a recipe for {mode}, but the task is {spec.task}",
         at="/recipe",
         also={"/task": "the task"},
-        help=(f"use `task: {task}`, or a recipe for {spec.task}",),
+        help=(f"use `task: {mode}`, or a recipe for {spec.task}",),
     )
 
 
@@ -147,9 +149,9 @@ def finetuning_without_weights(spec: Spec, report: Report) -> None:
     checkpoint = spec.checkpoint
     if (
         spec.framework != "bridge"
-        or spec.task not in ("sft", "lora")
+        or spec.task not in ("sft", *_ADAPTERS)
         or checkpoint.pretrained
-        or (checkpoint.load and spec.task != "lora")
+        or (checkpoint.load and spec.task not in _ADAPTERS)
     ):
         return
     report(

@@ -46,6 +46,7 @@ class Report:
         self._kind = kind
         self._trying = trying
         self._tree = spec.tree
+        self._step = spec.step.pointer if spec.step else ""
         self._sink = sink
 
     def __call__(
@@ -71,12 +72,17 @@ class Report:
             also=further,
             notes=notes,
             help=help,
-            pointer=at,
+            pointer=self._written(at),
         )
 
     def advise(self, find_help: Callable[..., tuple[str, ...]], *arguments: object) -> tuple[str, ...]:
         """Return help that tries out other values, but nothing while such a value is tried out itself."""
         return () if self._trying else find_help(*arguments)
+
+    def _written(self, pointer: str) -> str:
+        """Return where a value of a step is written: in the step, or in the job."""
+        in_step = self._step + pointer
+        return in_step if self._step and find(self._tree, in_step) else pointer
 
     def _span(self, pointer: str) -> Span | None:
         node = find(self._tree, pointer)

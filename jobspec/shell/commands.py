@@ -30,6 +30,23 @@ def show_command(value: Command) -> Sh:
     return Sh(" \\\n  ".join(lines))
 
 
+def indent(text: Sh, columns: int) -> Sh:
+    """Indent all lines of a command but the first; no word of it has a line end of its own."""
+    return Sh(text.replace("\n", "\n" + " " * columns))
+
+
+def show_array(value: Command, columns: int) -> Sh:
+    """Print a command as elements of an array, one group a line."""
+    lines = [" ".join(map(_show_element, group)) for group in value.groups]
+    return indent(Sh("\n".join(lines)), columns)
+
+
+def _show_element(word: Word | str) -> str:
+    shown = show(word)
+    # A bare comma is right, but looks as if it separated elements (shellcheck SC2054).
+    return f"'{shown}'" if shown == word and "," in shown else shown
+
+
 def show_comment(text: str) -> Sh:
     """Print text as comment lines."""
     return Sh("\n".join(f"# {line}".rstrip() for line in text.splitlines()))

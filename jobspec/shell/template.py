@@ -11,7 +11,16 @@ from functools import cache
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Undefined
 
 from jobspec.resources import read_text
-from jobspec.shell.commands import Command, show_command, show_comment, show_export, show_guard, show_heredoc
+from jobspec.shell.commands import (
+    Command,
+    indent,
+    show_array,
+    show_command,
+    show_comment,
+    show_export,
+    show_guard,
+    show_heredoc,
+)
 from jobspec.shell.sbatch import Directive, show_directive
 from jobspec.shell.words import Sh, Word, show
 
@@ -50,6 +59,9 @@ def environment() -> Environment:
         export=lambda variable: show_export(variable.name, variable.value),
         guard=show_guard,
         command_comment=lambda command: show_comment(show_command(command)),
+        indented=lambda command, columns: indent(show_command(command), columns),
+        array=show_array,
+        alternatives=lambda numbers: Sh(" | ".join(str(number) for number in numbers)),
         heredoc=lambda text, delimiter: show_heredoc(delimiter, text),
     )
     return made

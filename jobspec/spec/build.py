@@ -12,11 +12,13 @@ from jobspec.spec.model import (
     Container,
     Conversion,
     Data,
+    JobStep,
     Launch,
     Layout,
     Logging,
     Model,
     Mount,
+    Nsys,
     Partition,
     Resources,
     Slurm,
@@ -36,9 +38,13 @@ CACHE_VARIABLES = {
 }
 
 
-def build(tree: Mapping) -> Spec:
-    """Return the job that a merged tree describes; the tree is valid under the schemas."""
+def build(tree: Mapping, pointer: str = "") -> Spec:
+    """Return the job that a merged tree describes; the tree is valid under the schemas.
+
+    ``pointer`` is that of the step, where the tree is one of several steps.
+    """
     data = tree.data()
+    step = JobStep(data["step"]["name"], data["step"].get("unless_exists"), pointer) if pointer else None
     resources = _resources(data)
     caches = data.get("caches", {})
     return Spec(
@@ -47,6 +53,7 @@ def build(tree: Mapping) -> Spec:
         framework=data["framework"],
         task=data["task"],
         recipe=data.get("recipe"),
+        step_func=data.get("step_func"),
         script=data.get("script"),
         args=data.get("args", {}),
         target=data.get("target"),
@@ -57,7 +64,7 @@ def build(tree: Mapping) -> Spec:
         checkpoint=_fields(Checkpoint, data.get("checkpoint", {})),
         conversion=_fields(Conversion, data["conversion"]) if "conversion" in data else None,
         command=_command(data["command"]) if "command" in data else None,
-        logging=_logging(data.get("logging", {}), data["name"]),
+        logging=_logging(data.get("logging", {}), f"{data['name']}-{step.name}" if step else data["name"]),
         logs=data.get("logs"),
         container=_container(data.get("container", {})),
         caches={variable: caches[key] for key, variable in CACHE_VARIABLES.items() if key in caches},
@@ -69,6 +76,7 @@ def build(tree: Mapping) -> Spec:
         cluster=_cluster(data["cluster"]),
         model=_model(data.get("model", {})),
         tree=tree,
+        step=step,
     )
 
 
@@ -84,6 +92,7 @@ def _resources(data: dict[str, Any]) -> Resources:
     return Resources(
         nodes=own["nodes"],
         gpus_per_node=own.get("gpus_per_node", cluster["gpus_per_node"]),
+        cpus_per_gpu=own.get("cpus_per_gpu"),
         time=own["time"],
         partition=own.get("partition", partitions[0] if len(partitions) == 1 else None),
         account=own.get("account"),
@@ -122,7 +131,7 @@ def _data(data: dict[str, Any]) -> Data:
 
 
 def _command(data: dict[str, Any]) -> AnyCommand:
-    return AnyCommand(argv=tuple(data["argv"]), spread=data.get("spread", "per-gpu"))
+    return AnyCommand(argv=tuple(data.get("argv", ())), spread=data.get("spread", "per-gpu"))
 
 
 def _logging(data: dict[str, Any], job_name: str) -> Logging:
@@ -156,6 +165,20 @@ def _launch(data: dict[str, Any]) -> Launch:
         uv=data.get("uv", True),
         kill_on_bad_exit=data.get("kill_on_bad_exit", False),
         losses=data.get("losses", True),
+        on_failure=data.get("on_failure", "stop"),
+        cpu_bind=data.get("cpu_bind"),
+        numa_nodes=data.get("numa_nodes"),
+        nsys=_nsys(data["nsys"]) if "nsys" in data else None,
+    )
+
+
+def _nsys(data: dict[str, Any]) -> Nsys:
+    return Nsys(
+        folder=data["folder"],
+        ranks=tuple(data.get("ranks", (0,))),
+        first_step=data["first_step"],
+        last_step=data["last_step"],
+        trace=tuple(data.get("trace", ("cuda", "nvtx"))),
     )
 
 

@@ -20,6 +20,7 @@ class Resources(NamedTuple):
 
     nodes: int
     gpus_per_node: int
+    cpus_per_gpu: int | None
     time: str
     partition: str | None
     account: str | None
@@ -171,13 +172,27 @@ class Slurm(NamedTuple):
     signal: str | None
 
 
+class Nsys(NamedTuple):
+    """Which ranks Nsight Systems profiles, from which iteration to which, and where the reports go."""
+
+    folder: str
+    ranks: tuple[int, ...]
+    first_step: int
+    last_step: int
+    trace: tuple[str, ...]
+
+
 class Launch(NamedTuple):
-    """How the ranks are started."""
+    """How the ranks are started, and what a job with several steps does when one fails (``stop`` or ``continue``)."""
 
     warmup: str
     uv: bool
     kill_on_bad_exit: bool
     losses: bool
+    on_failure: str
+    cpu_bind: str | None
+    numa_nodes: int | None
+    nsys: Nsys | None
 
 
 class Partition(NamedTuple):
@@ -214,11 +229,27 @@ class Model(NamedTuple):
     pipeline_layouts: tuple[tuple[int, int], ...]
 
 
+class JobStep(NamedTuple):
+    """One of several launches of a job.
+
+    Attributes:
+        unless_exists: a path that makes the step superfluous.
+        pointer: JSON pointer of the step in the manifest.
+
+    """
+
+    name: str
+    unless_exists: str | None
+    pointer: str
+
+
 class Spec(NamedTuple):
-    """A job, whole.
+    """A job, whole; or one step of it, with all that the job says for it.
 
     Attributes:
         caches: environment variable of each shared cache and its path.
+        step: what makes this a step; ``None`` in a job without steps.
+        steps: of a job with steps, all of them; it is its first one itself.
         tree: the manifest's tree with the cluster's and the model's merged in, at ``/cluster`` and ``/model``.
             Each node keeps the place where it was written, so a message can point into any of the files.
 
@@ -229,6 +260,7 @@ class Spec(NamedTuple):
     framework: str
     task: str
     recipe: str | None
+    step_func: str | None
     script: str | None
     args: Mapping[str, Any]
     target: str | None
@@ -251,6 +283,13 @@ class Spec(NamedTuple):
     cluster: Cluster
     model: Model
     tree: Tree
+    step: JobStep | None = None
+    steps: tuple[Any, ...] = ()  # of Spec, which a named tuple cannot name in itself
+
+    @property
+    def launches(self) -> tuple[Spec, ...]:
+        """The launches of the job, in order: its steps, or the job itself."""
+        return self.steps or (self,)
 
     @property
     def most_nodes(self) -> int:

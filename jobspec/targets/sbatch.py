@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 
-from jobspec.ir.plan import EnvVar, JobHeader, Plan, Program, Scope, Spread, Step, StepKind
+from jobspec.ir.plan import EnvVar, JobHeader, Plan, Profile, Program, Scope, Spread, Step, StepKind
 from jobspec.shell.commands import Command, command
 from jobspec.shell.sbatch import Directive
-from jobspec.shell.words import Sh, Var, word
+from jobspec.shell.words import Sh, Var, Word, word
 from jobspec.targets.protocol import Script
 
 # Set by the script from what Slurm says; named here because a variable that the image sets too would win otherwise.
@@ -42,47 +42,80 @@ def compile_sbatch(plan: Plan, launcher: Launcher) -> Script:
     """Return the sbatch script of a plan."""
     from jobspec.shell.template import render  # Jinja, which a check can do without
 
-    steps = {step.kind: step for step in plan.steps}
-    launch, warmup = steps[StepKind.LAUNCH], steps.get(StepKind.WARMUP)
-    alone = launch.spread is not Spread.PER_GPU or launcher.tasks_per_node(plan) == 1
-    rank_program = render(
-        launcher.template, **setup_values(plan, launch.program, alone=alone), main=launcher.main(plan, launch.program)
-    )
+    tasks_per_node = launcher.tasks_per_node(plan)
+    warmup = next((step for step in plan.steps if step.kind is StepKind.WARMUP), None)
+    programs = [_rank_program(plan, launch, launcher) for launch in plan.launches]
     text = render(
         "_parts/sbatch.sh.j2",
         summary="\n".join(plan.summary),
         logs=plan.job.logs,
         nodes=plan.job.nodes,
-        directives=_directives(plan, launcher.tasks_per_node(plan)),
+        directives=_directives(plan, tasks_per_node),
         secrets=plan.secrets,
         starter=Sh("runs sbatch"),
         required_paths=plan.required_paths,
         env=exports(plan, Scope.BATCH),
-        rank_comment=launcher.comment,
-        rank_program=rank_program,
-        launch=_srun(plan, launch, "rank_program", "rank"),
-        in_container=plan.container is not None,
-        launch_log=launch.log,
-        report_losses=launch.report_losses,
+        warmup_once=warmup is not None and warmup.spread is Spread.ONCE,
         warmup_program=warmup
         and render(
             "_parts/warmup.sh.j2",
-            **setup_values(plan, warmup.program, alone=True),
+            **program_values(plan, warmup.program, alone=True),
             main=plain_main(plan, warmup.program),
         ),
-        warmup=warmup and _srun(plan, warmup, "warmup_program", "warmup"),
+        warmup=warmup and _srun(plan, warmup, tasks_per_node, "warmup_program", "warmup"),
+        in_container=plan.container is not None,
+        rank_comment=launcher.comment,
+        stop_on_failure=plan.stop_on_failure,
+        launches=[
+            (launch, program, _srun(plan, launch, tasks_per_node, "rank_program", "rank"))
+            for launch, program in zip(plan.launches, programs, strict=True)
+        ],
     )
-    return Script(text=text, rank_program=rank_program)
+    return Script(text=text, rank_program="\n".join(programs))
 
 
-def setup_values(plan: Plan, program: Program, *, alone: bool) -> dict[str, object]:
-    """Return what ``_parts/setup.sh.j2`` prints; a task that is alone on its node has nobody to wait for it."""
+def _rank_program(plan: Plan, launch: Step, launcher: Launcher) -> str:
+    from jobspec.shell.template import render
+
+    alone = launch.spread is not Spread.PER_GPU or launcher.tasks_per_node(plan) == 1
+    program = launch.program
+    return render(
+        launcher.template,
+        **program_values(plan, program, alone=alone),
+        main=launcher.main(plan, program),
+    )
+
+
+def _nsys(profile: Profile) -> Command:
+    """Return the start of a command that is profiled; the framework starts and stops the recording."""
+    return command(
+        ("nsys", "profile"),
+        ("--sample=none", "--cpuctxsw=none"),
+        f"--trace={','.join(profile.trace)}",
+        ("--capture-range=cudaProfilerApi", "--capture-range-end=stop"),
+        "--force-overwrite=true",
+        word("--output=", *profile.report.parts),
+    )
+
+
+def rank_prefixes(program: Program) -> dict[str, str]:
+    """Return what stands before the program of each rank, by its place in the manifest."""
+    found = {"/launch/numa_nodes": "a binding of each rank"} if program.numa_nodes else {}
+    return found | ({"/launch/nsys": "a profile of single ranks"} if program.profile else {})
+
+
+def program_values(plan: Plan, program: Program, *, alone: bool) -> dict[str, object]:
+    """Return what ``_parts/program.sh.j2`` prints but for ``main``; a task ``alone`` on its node waits for nobody."""
     return {
         "env": exports(plan, Scope.RANK),
         "workdir": word(program.workdir),
         "python_path": program.python_path and word(program.python_path),
         "setup": program.setup,
         "alone": alone,
+        "numa_nodes": program.numa_nodes,
+        "gpus_per_node": plan.job.gpus_per_node,
+        "profile": program.profile and _nsys(program.profile),
+        "profiled_ranks": program.profile and program.profile.ranks,
     }
 
 
@@ -94,18 +127,24 @@ def exports(plan: Plan, scope: Scope) -> list[tuple[str, list[EnvVar]]]:
 
 def allocation(job: JobHeader, tasks_per_node: int) -> list[Directive]:
     """Return what sbatch and salloc are asked for alike."""
-    wanted = {
+    wanted: dict[str, str | None] = {
         "job-name": job.name,
         "account": job.account,
         "partition": job.partition,
         "nodes": str(job.nodes),
         "ntasks-per-node": str(tasks_per_node),
         "gpus-per-node": str(job.gpus_per_node),
+        "cpus-per-task": cpus_per_task(job, tasks_per_node),
         "mem": job.memory,
         "time": job.time,
     }
     directives = [Directive(option, value) for option, value in wanted.items() if value is not None]
     return [*directives, Directive("exclusive")] if job.exclusive else directives
+
+
+def cpus_per_task(job: JobHeader, tasks_per_node: int) -> str | None:
+    """Return the CPUs of each of some tasks on a node, which share what the GPUs of the node have."""
+    return None if job.cpus_per_gpu is None else str(job.cpus_per_gpu * job.gpus_per_node // tasks_per_node)
 
 
 def _directives(plan: Plan, tasks_per_node: int) -> list[Directive]:
@@ -118,13 +157,16 @@ def _directives(plan: Plan, tasks_per_node: int) -> list[Directive]:
     ]
 
 
-def _srun(plan: Plan, step: Step, variable: str, name: str) -> Command:
+def _srun(plan: Plan, step: Step, tasks_per_node: int, variable: str, name: str) -> Command:
     """Return the srun command of a step: ``bash -c`` with the program that a variable of the script holds."""
-    flags = step_flags(plan)
+    flags: list[str | Word] = [*step_flags(plan)]
     if step.spread is Spread.ONCE:
         flags += ["--nodes=1", "--ntasks=1", "--ntasks-per-node=1"]
     if step.spread is Spread.PER_NODE:
         flags += [f"--ntasks={plan.job.nodes}", "--ntasks-per-node=1"]
+    cpus = cpus_per_task(plan.job, 1 if step.spread is not Spread.PER_GPU else tasks_per_node)
+    if cpus:
+        flags.append(f"--cpus-per-task={cpus}")  # srun does not take it over from sbatch (srun(1), --cpus-per-task)
     if step.kill_on_bad_exit:
         flags.append("--kill-on-bad-exit=1")
     flags += step.srun_options
@@ -138,7 +180,7 @@ def step_flags(plan: Plan) -> list[str]:
     return [*mpi, "--export=ALL"]
 
 
-def container_flags(plan: Plan, *own: str) -> list[str]:
+def container_flags(plan: Plan, *own: str) -> list[str | Word]:
     """Return pyxis's options of srun; they are none of sbatch's (pyxis before 0.12 knows them only in srun).
 
     ``own`` are names of variables that the script sets besides those of the plan.
@@ -146,7 +188,9 @@ def container_flags(plan: Plan, *own: str) -> list[str]:
     container = plan.container
     if container is None:
         return []
-    flags = [f"--container-image={container.image}"]
+    flags: list[str | Word] = [f"--container-image={container.image}"]
+    if container.name:
+        flags.append(word("--container-name=", *container.name.parts))
     if container.mounts:
         mounts = (
             ":".join([mount.source, mount.target, *(["+".join(mount.options)] if mount.options else [])])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from jobspec.ir.plan import Plan, Program, Spread, StepKind
+from jobspec.ir.plan import Plan, Program, Spread
 from jobspec.shell.commands import Command, command
 from jobspec.shell.words import Var, word
 from jobspec.targets.protocol import Target
-from jobspec.targets.sbatch import Launcher, compile_sbatch
+from jobspec.targets.sbatch import Launcher, compile_sbatch, rank_prefixes
 
 
 def torchrun_main(plan: Plan, program: Program) -> Command:
@@ -27,11 +27,15 @@ def torchrun_main(plan: Plan, program: Program) -> Command:
 
 
 def _unsupported(plan: Plan) -> dict[str, str]:
-    """Return what torchrun cannot start: a program that is no Python, or that runs otherwise than once a GPU."""
-    launch = next(step for step in plan.steps if step.kind is StepKind.LAUNCH)
-    if launch.program.python[-1:] != ("python",):
-        return {"/command/argv": "a program that does not begin with `python`"}
-    return {} if launch.spread is Spread.PER_GPU else {"/command/spread": f"the spread `{launch.spread}`"}
+    """Return what torchrun cannot start: no Python, not once a GPU, or with a word before each rank's own."""
+    found: dict[str, str] = {}
+    for launch in plan.launches:
+        if launch.program.python[-1:] != ("python",):
+            found["/command/argv"] = "a program that does not begin with `python`"
+        elif launch.spread is not Spread.PER_GPU:
+            found["/command/spread"] = f"the spread `{launch.spread}`"
+        found |= rank_prefixes(launch.program)
+    return found
 
 
 _LAUNCHER = Launcher(

@@ -12,7 +12,7 @@ from jobspec.shell.commands import command
 from jobspec.shell.template import render_text
 from jobspec.shell.words import Var, word
 from jobspec.targets.protocol import Script, Target
-from jobspec.targets.sbatch import container_flags, exports, plain_main, setup_values
+from jobspec.targets.sbatch import container_flags, exports, plain_main, program_values
 
 
 def _template(name: str) -> str:
@@ -22,7 +22,7 @@ def _template(name: str) -> str:
 def _compile(plan: Plan) -> Script:
     launch = next(step.program for step in plan.steps if step.kind is StepKind.LAUNCH)
     program = render_text(
-        _template("rank.sh.j2"), **setup_values(plan, launch, alone=True), main=plain_main(plan, launch)
+        _template("rank.sh.j2"), **program_values(plan, launch, alone=True), main=plain_main(plan, launch)
     )
     step = command(
         "srun", f"--mpi={plan.mpi}", *container_flags(plan), ("bash", "-c", word(Var("rank_program")), "rank")

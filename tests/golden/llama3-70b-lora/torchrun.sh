@@ -124,7 +124,7 @@ srun \
   tee -a "$launch_log" || launch_exit="${PIPESTATUS[0]}"
 
 echo "$SLURM_JOB_NAME: the last losses of $launch_log"
-grep -aE 'iteration +[0-9]+/' "$launch_log" | grep -aiE 'lm loss|reduced_train_loss' | tail -n 25 || true
+grep -saE 'iteration +[0-9]+/' "$launch_log" | grep -aiE 'lm loss|reduced_train_loss' | tail -n 25 || true
 
 # The launch's own exit code is the job's, whatever tee and the report did.
 exit "$launch_exit"

@@ -1,4 +1,4 @@
-"""The flags of Megatron-LM."""
+"""The flags of programs that read them with argparse."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from jobspec.diagnostics.model import Severity
 from jobspec.frameworks import FRAMEWORKS
+from jobspec.frameworks.known_flags import Flag, program_of
 from jobspec.frameworks.mlm import model_flags
-from jobspec.frameworks.mlm_flags import RENAMED, Flag, flags
 from jobspec.rules.registry import Report, rule
 from jobspec.schema.gate import is_integer, is_number
 from jobspec.schema.suggest import closest
@@ -17,21 +17,12 @@ from jobspec.values import show_value
 _TYPE_NAMES = {"int": "a whole number", "float": "a number", "str": "text"}
 
 
-def _is_gpt(spec: Spec) -> bool:
-    """Whether the program is one whose flags are known here: the others add some of their own."""
-    return (
-        spec.framework == "mlm"
-        and spec.task != "command"
-        and (spec.script is None or spec.script.endswith("pretrain_gpt.py"))
-    )
-
-
 @rule("JS261", "unknown-argument", Severity.ERROR)
 def unknown_argument(spec: Spec, report: Report) -> None:
-    """Finds a flag that `pretrain_gpt.py` does not have.
+    """Finds a flag that the program does not have.
 
-    Why it matters: its parser takes no abbreviations and no underscores, and ends every rank with "unrecognized
-    arguments", after the queue.
+    Why it matters: the program ends every rank with "unrecognized arguments", after the queue. `pretrain_gpt.py` takes
+    no abbreviations and no underscores; of the inference programs of Megatron Bridge each has its own spelling.
 
     Example:
 
@@ -53,18 +44,21 @@ def unknown_argument(spec: Spec, report: Report) -> None:
     args: {swiglu: true}
     ```
 
-    Source: Megatron-LM, megatron/training/arguments.py; renamed flags: :591-637
+    Source: Megatron-LM, megatron/training/arguments.py, renamed flags: :591-637; Megatron-Bridge, scripts/inference
+    and examples/conversion
     """
-    if not _is_gpt(spec):
+    program = program_of(spec)
+    if program is None:
         return
     for name in spec.args:
-        if name in flags() and name not in RENAMED:  # the parser takes some old names, only to refuse them itself
+        renamed = program.renamed.get(name)
+        if name in program.flags and not renamed:  # the parser takes some old names, only to refuse them itself
             continue
-        meant = RENAMED.get(name) or closest(name, flags())
+        meant = None if renamed else closest(name, program.flags)
         report(
-            f"`pretrain_gpt.py` has no flag `--{name}`",
+            f"`{program.name}` has no flag `--{name}`",
             at=f"/args/{name}",
-            help=(f"it is `{meant}` now",) if name in RENAMED else (f"did you mean `{meant}`?",) if meant else (),
+            help=(f"it is `{renamed}` now",) if renamed else (f"did you mean `{meant}`?",) if meant else (),
         )
 
 
@@ -95,12 +89,11 @@ def argument_with_wrong_value(spec: Spec, report: Report) -> None:
     args: {tokenizer-type: HuggingFaceTokenizer}
     ```
 
-    Source: Megatron-LM d98e8a64, the parser itself (jobspec/frameworks/mlm_flags.json)
+    Source: the parsers themselves (jobspec/frameworks/mlm_flags.json and bridge_flags.json)
     """
-    if not _is_gpt(spec):
-        return
+    program = program_of(spec)
     for name, value in spec.args.items():
-        flag = flags().get(name)
+        flag = program.flags.get(name) if program else None
         wrong = _fault(flag, value) if flag and value is not None else None
         if wrong:
             message, advice = wrong
@@ -165,9 +158,10 @@ def argument_of_a_section(spec: Spec, report: Report) -> None:
 
     Source: docs/guide.md, "Megatron-LM"
     """
-    if spec.framework != "mlm":
-        return
-    owned = dict(FRAMEWORKS["mlm"].owned) | model_flags(spec)
+    if spec.framework == "mlm":
+        owned = dict(FRAMEWORKS["mlm"].owned) | model_flags(spec)
+    else:
+        owned = {size: f"/parallelism/{size}" for size in ("tp", "pp", "ep", "etp")}
     for name in spec.args:
         pointer = owned.get(name)
         if pointer:
@@ -182,10 +176,10 @@ def argument_of_a_section(spec: Spec, report: Report) -> None:
 
 @rule("JS264", "missing-argument", Severity.ERROR, unless=("JS251",))
 def missing_argument(spec: Spec, report: Report) -> None:
-    """Finds a job of Megatron-LM without something that its parser asserts.
+    """Finds a job without something that its program asserts.
 
-    Why it matters: the model's layers, width and heads and the sequence length have no default, and a folder to save
-    needs an interval. The parser ends every rank, after the queue.
+    Why it matters: in Megatron-LM the model's layers, width and heads and the sequence length have no default, and a
+    folder to save needs an interval; inference needs a model. The program ends every rank, after the queue.
 
     Example:
 
@@ -207,6 +201,11 @@ def missing_argument(spec: Spec, report: Report) -> None:
 
     Source: Megatron-LM, megatron/training/arguments.py:1313-1370
     """
+    program = program_of(spec)
+    if program:
+        for flag, facts in program.flags.items():
+            if facts.required and flag not in spec.args:
+                report(f"`{program.name}` needs `--{flag}`", at="/args", help=(f"add `{flag}` to `args`",))
     if spec.framework != "mlm" or spec.task == "command":
         return
     needed = {

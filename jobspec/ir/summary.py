@@ -1,0 +1,43 @@
+"""The lines at the head of a script: what the job is, for a person who reads it."""
+
+from __future__ import annotations
+
+from jobspec.frameworks import FRAMEWORKS
+from jobspec.spec.model import Layout, Spec
+
+
+def summary(spec: Spec) -> tuple[str, ...]:
+    """Return the lines of a job; a step has a paragraph of its own."""
+    nodes = _count(spec.resources.nodes, "node") + " of " + _count(spec.resources.gpus_per_node, "GPU")
+    title = FRAMEWORKS[spec.framework].title
+    what = f"{len(spec.steps)} steps" if spec.steps else spec.task
+    recipe = "" if spec.steps else _recipe(spec)
+    lines = [f"{spec.name}: {what} with {title}{recipe}", *(spec.description or "").split("\n"), "", f"Nodes:  {nodes}"]
+    for launch in spec.launches:
+        lines += ["", f"Step {launch.step.name}: {launch.task}{_recipe(launch)}"] if launch.step else []
+        lines += _sizes(launch)
+    return tuple(lines)
+
+
+def _recipe(spec: Spec) -> str:
+    return f", recipe {spec.recipe}" if spec.recipe else ""
+
+
+def _sizes(spec: Spec) -> list[str]:
+    layout = [] if spec.command else [f"Layout: {_layout(spec.layout)}"]
+    micro, batch, dp = spec.training.micro_batch_size, spec.training.global_batch_size, spec.layout.dp
+    if micro is None or batch is None:
+        return layout
+    length = f", {spec.training.seq_length} tokens a sample" if spec.training.seq_length else ""
+    count = _count(batch // (micro * dp), "microbatch", "es")
+    return [*layout, f"Batch:  {batch} samples a step: dp {dp}, micro batch {micro}, {count}{length}"]
+
+
+def _layout(layout: Layout) -> str:
+    sizes = {"tp": layout.tp, "pp": layout.pp, "vpp": layout.vpp, "cp": layout.cp, "ep": layout.ep, "etp": layout.etp}
+    shown = [f"{name} {size}" for name, size in sizes.items() if size is not None]
+    return ", ".join([*shown, f"dp {layout.dp}", "sequence parallel" if layout.sp else "no sequence parallelism"])
+
+
+def _count(number: int, noun: str, plural: str = "s") -> str:
+    return f"{number} {noun}" + ("" if number == 1 else plural)

@@ -1,0 +1,45 @@
+set -euo pipefail
+
+# Slurm's numbers under the names that torch.distributed reads.
+export RANK="$SLURM_PROCID"
+export WORLD_SIZE="$SLURM_NTASKS"
+export LOCAL_RANK="$SLURM_LOCALID"
+
+cd /opt/Megatron-Bridge
+
+# The first rank of each node does this, and the others wait: they share its container, and so its /tmp.
+done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
+if ((SLURM_LOCALID == 0)); then
+  code=0
+  ((code)) || uv sync || code=$?
+  echo "$code" >"$done_file.new"
+  mv "$done_file.new" "$done_file"
+else
+  until [[ -e $done_file ]]; do sleep 0.5; done
+  code="$(<"$done_file")"
+fi
+((code == 0)) || exit "$code"
+
+exec uv run --no-sync python scripts/training/run_recipe.py \
+  --recipe deepseek_v3_pretrain_1024gpu_h100_bf16_config \
+  --mode pretrain \
+  model.tensor_model_parallel_size=2 \
+  model.pipeline_model_parallel_size=16 \
+  model.virtual_pipeline_model_parallel_size=2 \
+  model.context_parallel_size=1 \
+  model.expert_model_parallel_size=64 \
+  model.expert_tensor_parallel_size=1 \
+  model.sequence_parallel=true \
+  model.pipeline_model_parallel_layout='"Et*3|(tt|)*29m|L"' \
+  train.micro_batch_size=1 \
+  train.global_batch_size=4096 \
+  train.train_iters=100000 \
+  dataset.seq_length=4096 \
+  scheduler.lr_warmup_iters=2000 \
+  scheduler.lr_decay_iters=100000 \
+  checkpoint.save=/lustre/example/results/deepseek-v3 \
+  checkpoint.load=/lustre/example/results/deepseek-v3 \
+  checkpoint.save_interval=250 \
+  train.exit_duration_in_mins=1410 \
+  logger.log_interval=1 \
+  logger.tensorboard_dir=/lustre/example/results/deepseek-v3/tensorboard

@@ -1,0 +1,33 @@
+set -euo pipefail
+
+cd /opt/Megatron-Bridge
+uv sync
+exec uv run --no-sync python -m torch.distributed.run \
+  --nproc_per_node=8 \
+  --nnodes="$SLURM_JOB_NUM_NODES" \
+  --node_rank="$SLURM_NODEID" \
+  --master_addr="$MASTER_ADDR" \
+  --master_port="$MASTER_PORT" \
+  scripts/training/run_recipe.py \
+  --recipe deepseek_v3_pretrain_1024gpu_h100_bf16_config \
+  --mode pretrain \
+  model.tensor_model_parallel_size=2 \
+  model.pipeline_model_parallel_size=16 \
+  model.virtual_pipeline_model_parallel_size=2 \
+  model.context_parallel_size=1 \
+  model.expert_model_parallel_size=64 \
+  model.expert_tensor_parallel_size=1 \
+  model.sequence_parallel=true \
+  model.pipeline_model_parallel_layout='"Et*3|(tt|)*29m|L"' \
+  train.micro_batch_size=1 \
+  train.global_batch_size=4096 \
+  train.train_iters=100000 \
+  dataset.seq_length=4096 \
+  scheduler.lr_warmup_iters=2000 \
+  scheduler.lr_decay_iters=100000 \
+  checkpoint.save=/lustre/example/results/deepseek-v3 \
+  checkpoint.load=/lustre/example/results/deepseek-v3 \
+  checkpoint.save_interval=250 \
+  train.exit_duration_in_mins=1410 \
+  logger.log_interval=1 \
+  logger.tensorboard_dir=/lustre/example/results/deepseek-v3/tensorboard

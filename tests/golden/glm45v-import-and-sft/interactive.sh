@@ -1,0 +1,122 @@
+#!/bin/bash
+# glm45v-import-and-sft: 2 steps with Megatron Bridge
+# The checkpoint is imported where it is missing, then fine-tuned, in one allocation.
+#
+# Nodes:  16 nodes of 8 GPUs
+#
+# Step import: import
+# Layout: tp 1, pp 2, cp 1, ep 16, etp 1, dp 64, no sequence parallelism
+#
+# Step train: sft, recipe glm_45v_sft_config
+# Layout: tp 1, pp 8, cp 1, ep 16, etp 1, dp 16, no sequence parallelism
+# Batch:  64 samples a step: dp 16, micro batch 1, 4 microbatches, 8192 tokens a sample
+#
+# On a login node:
+#   bash THIS_SCRIPT                a shell in the container, on the first node of the allocation
+#   bash THIS_SCRIPT COMMAND ...    run a command there instead, and end with its exit code
+#
+# The same by hand: the salloc line below, then the srun line with --pty and `bash`, then the lines of the set-up.
+#
+# Compiled by jobspec: change the manifest, not this text.
+
+set -euo pipefail
+
+# Secrets come from the shell that runs it; their values stand nowhere in this script.
+: "${HF_TOKEN:?set it in the shell that runs it}"
+
+# Caches that all nodes share: what one prepares, the others find.
+export HF_HOME=/lustre/example/cache/huggingface
+export UV_CACHE_DIR=/lustre/example/cache/uv
+export NEMO_HOME=/lustre/example/cache/nemo
+
+# The log holds what a rank said last, also when it is killed.
+export PYTHONUNBUFFERED=1
+
+# Free the buffers of collectives as they finish.
+export TORCH_NCCL_AVOID_RECORD_STREAMS=1
+
+# No reduction inside of NVSwitch: it takes memory of each GPU.
+export NCCL_NVLS_ENABLE=0
+
+# From the cluster file and the manifest.
+export NCCL_IB_TIMEOUT=19
+export TOKENIZERS_PARALLELISM=False
+
+# What is set up inside the container before the shell or the command. It is read as it stands.
+IFS= read -r -d '' shell_program <<'JOBSPEC_SHELL' || true
+set -euo pipefail
+
+cd /opt/Megatron-Bridge
+uv sync
+
+# The job's own program, step import, for the GPUs of this node:
+# uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
+#   scripts/conversion/run_conversion.py import \
+#   --device gpu \
+#   --hf-model zai-org/GLM-4.5V \
+#   --megatron-path /lustre/example/models/GLM-4.5V \
+#   --distributed-timeout-minutes 120 \
+#   --tp 1 \
+#   --pp 2 \
+#   --ep 16 \
+#   --etp 1
+# The job's own program, step train, for the GPUs of this node:
+# uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
+#   scripts/training/run_recipe.py \
+#   --recipe glm_45v_sft_config \
+#   --mode sft \
+#   --dataset cord-v2 \
+#   model.tensor_model_parallel_size=1 \
+#   model.pipeline_model_parallel_size=8 \
+#   model.virtual_pipeline_model_parallel_size=null \
+#   model.context_parallel_size=1 \
+#   model.expert_model_parallel_size=16 \
+#   model.expert_tensor_parallel_size=1 \
+#   model.sequence_parallel=false \
+#   train.micro_batch_size=1 \
+#   train.global_batch_size=64 \
+#   train.train_iters=1000 \
+#   dataset.seq_length=8192 \
+#   scheduler.lr_warmup_iters=10 \
+#   scheduler.lr_decay_iters=1000 \
+#   checkpoint.pretrained_checkpoint=/lustre/example/models/GLM-4.5V/iter_0000000 \
+#   checkpoint.save=/lustre/example/results/glm45v-import-and-sft \
+#   checkpoint.load=/lustre/example/results/glm45v-import-and-sft \
+#   checkpoint.save_interval=100
+if (($#)); then
+  exec "$@"
+fi
+exec bash
+JOBSPEC_SHELL
+
+# A shell needs a terminal; a command may run without one.
+terminal=()
+if (($# == 0)) || [[ -t 0 && -t 1 ]]; then
+  terminal=(--pty)
+fi
+
+# GPUs are asked for twice: for the allocation, and for the step in it.
+exec salloc \
+  --job-name=glm45v-import-and-sft \
+  --account=llm \
+  --partition=batch \
+  --nodes=16 \
+  --ntasks-per-node=1 \
+  --gpus-per-node=8 \
+  --mem=0 \
+  --time=24:00:00 \
+  --exclusive \
+  srun \
+  --mpi=pmix \
+  --export=ALL \
+  --nodes=1 \
+  --ntasks=1 \
+  --ntasks-per-node=1 \
+  --gpus-per-node=8 \
+  --container-image=/lustre/example/images/nemo-bridge.sqsh \
+  --container-mounts=/lustre:/lustre,/lustre/example/src/Megatron-Bridge:/opt/Megatron-Bridge \
+  --no-container-mount-home \
+  --container-writable \
+  --container-env=HF_TOKEN,HF_HOME,UV_CACHE_DIR,NEMO_HOME,PYTHONUNBUFFERED,TORCH_NCCL_AVOID_RECORD_STREAMS,NCCL_NVLS_ENABLE,NCCL_IB_TIMEOUT,TOKENIZERS_PARALLELISM \
+  "${terminal[@]}" \
+  bash -c "$shell_program" shell "$@"

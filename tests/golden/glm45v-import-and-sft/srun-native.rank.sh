@@ -1,0 +1,75 @@
+set -euo pipefail
+
+# Slurm's numbers under the names that torch.distributed reads.
+export RANK="$SLURM_PROCID"
+export WORLD_SIZE="$SLURM_NTASKS"
+export LOCAL_RANK="$SLURM_LOCALID"
+
+cd /opt/Megatron-Bridge
+
+# The first rank of each node does this, and the others wait: they share its container, and so its /tmp.
+done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
+if ((SLURM_LOCALID == 0)); then
+  code=0
+  ((code)) || uv sync || code=$?
+  echo "$code" >"$done_file.new"
+  mv "$done_file.new" "$done_file"
+else
+  until [[ -e $done_file ]]; do sleep 0.5; done
+  code="$(<"$done_file")"
+fi
+((code == 0)) || exit "$code"
+
+exec uv run --no-sync python scripts/conversion/run_conversion.py import \
+  --device gpu \
+  --hf-model zai-org/GLM-4.5V \
+  --megatron-path /lustre/example/models/GLM-4.5V \
+  --distributed-timeout-minutes 120 \
+  --tp 1 \
+  --pp 2 \
+  --ep 16 \
+  --etp 1
+
+set -euo pipefail
+
+# Slurm's numbers under the names that torch.distributed reads.
+export RANK="$SLURM_PROCID"
+export WORLD_SIZE="$SLURM_NTASKS"
+export LOCAL_RANK="$SLURM_LOCALID"
+
+cd /opt/Megatron-Bridge
+
+# The first rank of each node does this, and the others wait: they share its container, and so its /tmp.
+done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
+if ((SLURM_LOCALID == 0)); then
+  code=0
+  ((code)) || uv sync || code=$?
+  echo "$code" >"$done_file.new"
+  mv "$done_file.new" "$done_file"
+else
+  until [[ -e $done_file ]]; do sleep 0.5; done
+  code="$(<"$done_file")"
+fi
+((code == 0)) || exit "$code"
+
+exec uv run --no-sync python scripts/training/run_recipe.py \
+  --recipe glm_45v_sft_config \
+  --mode sft \
+  --dataset cord-v2 \
+  model.tensor_model_parallel_size=1 \
+  model.pipeline_model_parallel_size=8 \
+  model.virtual_pipeline_model_parallel_size=null \
+  model.context_parallel_size=1 \
+  model.expert_model_parallel_size=16 \
+  model.expert_tensor_parallel_size=1 \
+  model.sequence_parallel=false \
+  train.micro_batch_size=1 \
+  train.global_batch_size=64 \
+  train.train_iters=1000 \
+  dataset.seq_length=8192 \
+  scheduler.lr_warmup_iters=10 \
+  scheduler.lr_decay_iters=1000 \
+  checkpoint.pretrained_checkpoint=/lustre/example/models/GLM-4.5V/iter_0000000 \
+  checkpoint.save=/lustre/example/results/glm45v-import-and-sft \
+  checkpoint.load=/lustre/example/results/glm45v-import-and-sft \
+  checkpoint.save_interval=100

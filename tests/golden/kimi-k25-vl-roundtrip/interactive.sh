@@ -1,0 +1,93 @@
+#!/bin/bash
+# kimi-k25-vl-roundtrip: roundtrip with Megatron Bridge
+# A trillion parameters to Megatron and back. 384 experts over 48 groups of two GPUs.
+#
+# Nodes:  12 nodes of 8 GPUs
+# Layout: tp 2, pp 1, cp 1, ep 48, etp 1, dp 48, sequence parallel
+#
+# On a login node:
+#   bash THIS_SCRIPT                a shell in the container, on the first node of the allocation
+#   bash THIS_SCRIPT COMMAND ...    run a command there instead, and end with its exit code
+#
+# The same by hand: the salloc line below, then the srun line with --pty and `bash`, then the lines of the set-up.
+#
+# Compiled by jobspec: change the manifest, not this text.
+
+set -euo pipefail
+
+# Secrets come from the shell that runs it; their values stand nowhere in this script.
+: "${HF_TOKEN:?set it in the shell that runs it}"
+
+# Caches that all nodes share: what one prepares, the others find.
+export HF_HOME=/lustre/example/cache/huggingface
+export UV_CACHE_DIR=/lustre/example/cache/uv
+export NEMO_HOME=/lustre/example/cache/nemo
+
+# The log holds what a rank said last, also when it is killed.
+export PYTHONUNBUFFERED=1
+
+# Free the buffers of collectives as they finish.
+export TORCH_NCCL_AVOID_RECORD_STREAMS=1
+
+# No reduction inside of NVSwitch: it takes memory of each GPU.
+export NCCL_NVLS_ENABLE=0
+
+# From the cluster file and the manifest.
+export NCCL_IB_TIMEOUT=19
+export TOKENIZERS_PARALLELISM=False
+
+# What is set up inside the container before the shell or the command. It is read as it stands.
+IFS= read -r -d '' shell_program <<'JOBSPEC_SHELL' || true
+set -euo pipefail
+
+cd /opt/Megatron-Bridge
+uv sync
+
+# The job's own program, for the GPUs of this node:
+# uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
+#   scripts/conversion/run_conversion.py roundtrip \
+#   --device gpu \
+#   --hf-model moonshotai/Kimi-K2.5 \
+#   --trust-remote-code \
+#   --distributed-timeout-minutes 240 \
+#   --tp 2 \
+#   --pp 1 \
+#   --ep 48 \
+#   --etp 1
+if (($#)); then
+  exec "$@"
+fi
+exec bash
+JOBSPEC_SHELL
+
+# A shell needs a terminal; a command may run without one.
+terminal=()
+if (($# == 0)) || [[ -t 0 && -t 1 ]]; then
+  terminal=(--pty)
+fi
+
+# GPUs are asked for twice: for the allocation, and for the step in it.
+exec salloc \
+  --job-name=kimi-k25-vl-roundtrip \
+  --account=llm \
+  --partition=batch \
+  --nodes=12 \
+  --ntasks-per-node=1 \
+  --gpus-per-node=8 \
+  --mem=0 \
+  --time=4:00:00 \
+  --exclusive \
+  srun \
+  --mpi=pmix \
+  --export=ALL \
+  --nodes=1 \
+  --ntasks=1 \
+  --ntasks-per-node=1 \
+  --gpus-per-node=8 \
+  --container-image=/lustre/example/images/nemo-bridge.sqsh \
+  --container-mounts=/lustre:/lustre,/lustre/example/src/Megatron-Bridge:/opt/Megatron-Bridge \
+  --no-container-mount-home \
+  --container-writable \
+  --container-env=HF_TOKEN,HF_HOME,UV_CACHE_DIR,NEMO_HOME,PYTHONUNBUFFERED,TORCH_NCCL_AVOID_RECORD_STREAMS,NCCL_NVLS_ENABLE,NCCL_IB_TIMEOUT,TOKENIZERS_PARALLELISM \
+  "${terminal[@]}" \
+  bash -c "$shell_program" shell "$@"

@@ -1,0 +1,65 @@
+set -euo pipefail
+
+# Slurm's numbers under the names that torch.distributed reads.
+export RANK="$SLURM_PROCID"
+export WORLD_SIZE="$SLURM_NTASKS"
+export LOCAL_RANK="$SLURM_LOCALID"
+
+# This checkout comes before a package of the same name in the image.
+export PYTHONPATH=/opt/Megatron-Bridge/3rdparty/Megatron-LM"${PYTHONPATH:+:$PYTHONPATH}"
+
+cd /opt/Megatron-Bridge
+
+# The first rank of each node does this, and the others wait: they share its container, and so its /tmp.
+done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
+if ((SLURM_LOCALID == 0)); then
+  code=0
+  ((code)) || uv sync || code=$?
+  echo "$code" >"$done_file.new"
+  mv "$done_file.new" "$done_file"
+else
+  until [[ -e $done_file ]]; do sleep 0.5; done
+  code="$(<"$done_file")"
+fi
+((code == 0)) || exit "$code"
+
+exec uv run --no-sync python 3rdparty/Megatron-LM/pretrain_gpt.py \
+  --num-layers 32 \
+  --hidden-size 4096 \
+  --ffn-hidden-size 14336 \
+  --num-attention-heads 32 \
+  --group-query-attention \
+  --num-query-groups 8 \
+  --max-position-embeddings 8192 \
+  --tensor-model-parallel-size 2 \
+  --pipeline-model-parallel-size 1 \
+  --context-parallel-size 2 \
+  --expert-model-parallel-size 1 \
+  --expert-tensor-parallel-size 2 \
+  --sequence-parallel \
+  --micro-batch-size 1 \
+  --global-batch-size 128 \
+  --seq-length 8192 \
+  --train-iters 50000 \
+  --lr 0.0003 \
+  --min-lr 3e-05 \
+  --lr-decay-iters 50000 \
+  --data-path 0.7 /lustre/example/data/dclm/dclm_01_01_text_document 0.3 /lustre/example/data/dclm/dclm_01_02_text_document \
+  --split 9999,8,2 \
+  --data-cache-path /lustre/example/cache/index \
+  --save /lustre/example/results/llama3-8b-mlm \
+  --load /lustre/example/results/llama3-8b-mlm \
+  --save-interval 500 \
+  --exit-signal-handler \
+  --log-interval 10 \
+  --tokenizer-type HuggingFaceTokenizer \
+  --tokenizer-model meta-llama/Meta-Llama-3-8B \
+  --bf16 \
+  --swiglu \
+  --normalization RMSNorm \
+  --position-embedding-type rope \
+  --rotary-base 500000 \
+  --disable-bias-linear \
+  --untie-embeddings-and-output-weights \
+  --use-distributed-optimizer \
+  --lr-warmup-fraction 0.01

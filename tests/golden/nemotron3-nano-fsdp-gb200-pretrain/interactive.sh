@@ -1,0 +1,112 @@
+#!/bin/bash
+# nemotron3-nano-fsdp-gb200-pretrain: pretrain with Megatron Bridge, recipe nemotron_3_nano_pretrain_config
+# Megatron FSDP with hybrid sharding and MXFP8 on eight GB200 nodes of four GPUs.
+#
+# Nodes:  8 nodes of 4 GPUs
+# Layout: tp 1, pp 1, cp 1, ep 4, etp 1, dp 32, no sequence parallelism
+# Batch:  32 samples a step: dp 32, micro batch 1, 1 microbatch, 512 tokens a sample
+#
+# On a login node:
+#   bash THIS_SCRIPT                a shell in the container, on the first node of the allocation
+#   bash THIS_SCRIPT COMMAND ...    run a command there instead, and end with its exit code
+#
+# The same by hand: the salloc line below, then the srun line with --pty and `bash`, then the lines of the set-up.
+#
+# Compiled by jobspec: change the manifest, not this text.
+
+set -euo pipefail
+
+# Secrets come from the shell that runs it; their values stand nowhere in this script.
+: "${HF_TOKEN:?set it in the shell that runs it}"
+
+# Caches that all nodes share: what one prepares, the others find.
+export HF_HOME=/scratch/cache/huggingface
+export UV_CACHE_DIR=/scratch/cache/uv
+export NEMO_HOME=/scratch/cache/nemo
+
+# The log holds what a rank said last, also when it is killed.
+export PYTHONUNBUFFERED=1
+
+# Free the buffers of collectives as they finish.
+export TORCH_NCCL_AVOID_RECORD_STREAMS=1
+
+# From the cluster file and the manifest.
+export NCCL_NET_GDR_LEVEL=PHB
+export NCCL_NET_GDR_C2C=1
+
+# What is set up inside the container before the shell or the command. It is read as it stands.
+IFS= read -r -d '' shell_program <<'JOBSPEC_SHELL' || true
+set -euo pipefail
+
+cd /opt/Megatron-Bridge
+uv sync
+
+# The job's own program, for the GPUs of this node:
+# uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=4 \
+#   scripts/training/run_recipe.py \
+#   --recipe nemotron_3_nano_pretrain_config \
+#   --mode pretrain \
+#   --dataset mock \
+#   model.tensor_model_parallel_size=1 \
+#   model.pipeline_model_parallel_size=1 \
+#   model.virtual_pipeline_model_parallel_size=null \
+#   model.context_parallel_size=1 \
+#   model.expert_model_parallel_size=4 \
+#   model.expert_tensor_parallel_size=1 \
+#   model.sequence_parallel=false \
+#   train.micro_batch_size=1 \
+#   train.global_batch_size=32 \
+#   train.train_iters=10 \
+#   dataset.seq_length=512 \
+#   scheduler.lr_warmup_iters=2 \
+#   scheduler.lr_decay_iters=10 \
+#   checkpoint.save=/scratch/example/results/nemotron3-nano-fsdp \
+#   checkpoint.load=/scratch/example/results/nemotron3-nano-fsdp \
+#   checkpoint.save_interval=10 \
+#   logger.log_interval=1 \
+#   ddp.use_megatron_fsdp=true \
+#   ddp.num_distributed_optimizer_instances=2 \
+#   ddp.fp8_param_gather=true \
+#   checkpoint.ckpt_format=fsdp_dtensor \
+#   model.moe_token_dispatcher_type=flex \
+#   model.moe_flex_dispatcher_backend=hybridep \
+#   model.fp8=e4m3 \
+#   model.fp8_recipe=mxfp8
+if (($#)); then
+  exec "$@"
+fi
+exec bash
+JOBSPEC_SHELL
+
+# A shell needs a terminal; a command may run without one.
+terminal=()
+if (($# == 0)) || [[ -t 0 && -t 1 ]]; then
+  terminal=(--pty)
+fi
+
+# GPUs are asked for twice: for the allocation, and for the step in it.
+exec salloc \
+  --job-name=nemotron3-nano-fsdp-gb200-pretrain \
+  --account=pretrain \
+  --partition=gb200 \
+  --nodes=8 \
+  --ntasks-per-node=1 \
+  --gpus-per-node=4 \
+  --mem=0 \
+  --time=1:00:00 \
+  --exclusive \
+  --segment=8 \
+  srun \
+  --mpi=pmix \
+  --export=ALL \
+  --nodes=1 \
+  --ntasks=1 \
+  --ntasks-per-node=1 \
+  --gpus-per-node=4 \
+  --container-image='nvcr.io#nvidia/nemo:26.06' \
+  --container-mounts=/scratch:/scratch \
+  --no-container-mount-home \
+  --container-writable \
+  --container-env=HF_TOKEN,HF_HOME,UV_CACHE_DIR,NEMO_HOME,PYTHONUNBUFFERED,TORCH_NCCL_AVOID_RECORD_STREAMS,NCCL_NET_GDR_LEVEL,NCCL_NET_GDR_C2C \
+  "${terminal[@]}" \
+  bash -c "$shell_program" shell "$@"

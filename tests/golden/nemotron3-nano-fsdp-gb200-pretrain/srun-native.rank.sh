@@ -1,0 +1,51 @@
+set -euo pipefail
+
+# Slurm's numbers under the names that torch.distributed reads.
+export RANK="$SLURM_PROCID"
+export WORLD_SIZE="$SLURM_NTASKS"
+export LOCAL_RANK="$SLURM_LOCALID"
+
+cd /opt/Megatron-Bridge
+
+# The first rank of each node does this, and the others wait: they share its container, and so its /tmp.
+done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
+if ((SLURM_LOCALID == 0)); then
+  code=0
+  ((code)) || uv sync || code=$?
+  echo "$code" >"$done_file.new"
+  mv "$done_file.new" "$done_file"
+else
+  until [[ -e $done_file ]]; do sleep 0.5; done
+  code="$(<"$done_file")"
+fi
+((code == 0)) || exit "$code"
+
+exec uv run --no-sync python scripts/training/run_recipe.py \
+  --recipe nemotron_3_nano_pretrain_config \
+  --mode pretrain \
+  --dataset mock \
+  model.tensor_model_parallel_size=1 \
+  model.pipeline_model_parallel_size=1 \
+  model.virtual_pipeline_model_parallel_size=null \
+  model.context_parallel_size=1 \
+  model.expert_model_parallel_size=4 \
+  model.expert_tensor_parallel_size=1 \
+  model.sequence_parallel=false \
+  train.micro_batch_size=1 \
+  train.global_batch_size=32 \
+  train.train_iters=10 \
+  dataset.seq_length=512 \
+  scheduler.lr_warmup_iters=2 \
+  scheduler.lr_decay_iters=10 \
+  checkpoint.save=/scratch/example/results/nemotron3-nano-fsdp \
+  checkpoint.load=/scratch/example/results/nemotron3-nano-fsdp \
+  checkpoint.save_interval=10 \
+  logger.log_interval=1 \
+  ddp.use_megatron_fsdp=true \
+  ddp.num_distributed_optimizer_instances=2 \
+  ddp.fp8_param_gather=true \
+  checkpoint.ckpt_format=fsdp_dtensor \
+  model.moe_token_dispatcher_type=flex \
+  model.moe_flex_dispatcher_backend=hybridep \
+  model.fp8=e4m3 \
+  model.fp8_recipe=mxfp8

@@ -1,0 +1,39 @@
+set -euo pipefail
+
+cd /opt/Megatron-Bridge
+uv sync
+exec uv run --no-sync python -m torch.distributed.run \
+  --nproc_per_node=4 \
+  --nnodes="$SLURM_JOB_NUM_NODES" \
+  --node_rank="$SLURM_NODEID" \
+  --master_addr="$MASTER_ADDR" \
+  --master_port="$MASTER_PORT" \
+  scripts/training/run_recipe.py \
+  --recipe nemotron_3_nano_pretrain_config \
+  --mode pretrain \
+  --dataset mock \
+  model.tensor_model_parallel_size=1 \
+  model.pipeline_model_parallel_size=1 \
+  model.virtual_pipeline_model_parallel_size=null \
+  model.context_parallel_size=1 \
+  model.expert_model_parallel_size=4 \
+  model.expert_tensor_parallel_size=1 \
+  model.sequence_parallel=false \
+  train.micro_batch_size=1 \
+  train.global_batch_size=32 \
+  train.train_iters=10 \
+  dataset.seq_length=512 \
+  scheduler.lr_warmup_iters=2 \
+  scheduler.lr_decay_iters=10 \
+  checkpoint.save=/scratch/example/results/nemotron3-nano-fsdp \
+  checkpoint.load=/scratch/example/results/nemotron3-nano-fsdp \
+  checkpoint.save_interval=10 \
+  logger.log_interval=1 \
+  ddp.use_megatron_fsdp=true \
+  ddp.num_distributed_optimizer_instances=2 \
+  ddp.fp8_param_gather=true \
+  checkpoint.ckpt_format=fsdp_dtensor \
+  model.moe_token_dispatcher_type=flex \
+  model.moe_flex_dispatcher_backend=hybridep \
+  model.fp8=e4m3 \
+  model.fp8_recipe=mxfp8

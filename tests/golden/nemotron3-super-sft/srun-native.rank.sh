@@ -1,0 +1,46 @@
+set -euo pipefail
+
+# Slurm's numbers under the names that torch.distributed reads.
+export RANK="$SLURM_PROCID"
+export WORLD_SIZE="$SLURM_NTASKS"
+export LOCAL_RANK="$SLURM_LOCALID"
+
+cd /opt/Megatron-Bridge
+
+# The first rank of each node does this, and the others wait: they share its container, and so its /tmp.
+done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
+if ((SLURM_LOCALID == 0)); then
+  code=0
+  ((code)) || uv sync || code=$?
+  echo "$code" >"$done_file.new"
+  mv "$done_file.new" "$done_file"
+else
+  until [[ -e $done_file ]]; do sleep 0.5; done
+  code="$(<"$done_file")"
+fi
+((code == 0)) || exit "$code"
+
+exec uv run --no-sync python scripts/training/run_recipe.py \
+  --recipe nemotron_3_super_sft_16gpu_h100_bf16_config \
+  --mode sft \
+  --dataset squad \
+  model.tensor_model_parallel_size=8 \
+  model.pipeline_model_parallel_size=1 \
+  model.virtual_pipeline_model_parallel_size=null \
+  model.context_parallel_size=1 \
+  model.expert_model_parallel_size=16 \
+  model.expert_tensor_parallel_size=1 \
+  model.sequence_parallel=true \
+  train.micro_batch_size=1 \
+  train.global_batch_size=32 \
+  train.train_iters=500 \
+  dataset.seq_length=2048 \
+  optimizer.lr=5e-06 \
+  scheduler.lr_warmup_iters=50 \
+  scheduler.lr_decay_iters=500 \
+  checkpoint.pretrained_checkpoint=/lustre/example/models/Nemotron-3-Super/iter_0000000 \
+  checkpoint.save=/lustre/example/results/nemotron3-super-sft \
+  checkpoint.load=/lustre/example/results/nemotron3-super-sft \
+  checkpoint.save_interval=50 \
+  train.exit_duration_in_mins=465 \
+  logger.log_interval=1

@@ -1,0 +1,110 @@
+#!/bin/bash
+# qwen3-vl-30b-dora: dora with Megatron Bridge, recipe qwen3_vl_30b_a3b
+# DoRA of a vision-language mixture of experts on one node, with the recipe that Bridge has for the model.
+#
+# Nodes:  1 node of 8 GPUs
+# Layout: tp 1, pp 1, cp 1, ep 8, etp 1, dp 8, no sequence parallelism
+# Batch:  32 samples a step: dp 8, micro batch 2, 2 microbatches, 4096 tokens a sample
+#
+# On a login node:
+#   bash THIS_SCRIPT                a shell in the container, on the first node of the allocation
+#   bash THIS_SCRIPT COMMAND ...    run a command there instead, and end with its exit code
+#
+# The same by hand: the salloc line below, then the srun line with --pty and `bash`, then the lines of the set-up.
+#
+# Compiled by jobspec: change the manifest, not this text.
+
+set -euo pipefail
+
+# Secrets come from the shell that runs it; their values stand nowhere in this script.
+: "${HF_TOKEN:?set it in the shell that runs it}"
+
+# Caches that all nodes share: what one prepares, the others find.
+export HF_HOME=/lustre/example/cache/huggingface
+export UV_CACHE_DIR=/lustre/example/cache/uv
+export NEMO_HOME=/lustre/example/cache/nemo
+
+# The log holds what a rank said last, also when it is killed.
+export PYTHONUNBUFFERED=1
+
+# Free the buffers of collectives as they finish.
+export TORCH_NCCL_AVOID_RECORD_STREAMS=1
+
+# No reduction inside of NVSwitch: it takes memory of each GPU.
+export NCCL_NVLS_ENABLE=0
+
+# From the cluster file and the manifest.
+export NCCL_IB_TIMEOUT=19
+export TOKENIZERS_PARALLELISM=False
+
+# What is set up inside the container before the shell or the command. It is read as it stands.
+IFS= read -r -d '' shell_program <<'JOBSPEC_SHELL' || true
+set -euo pipefail
+
+cd /opt/Megatron-Bridge
+uv sync
+
+# The job's own program, for the GPUs of this node:
+# uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
+#   scripts/training/run_recipe.py \
+#   --model qwen3_vl_30b_a3b \
+#   --mode dora \
+#   --step-func vlm_step \
+#   --dataset cord-v2 \
+#   model.tensor_model_parallel_size=1 \
+#   model.pipeline_model_parallel_size=1 \
+#   model.virtual_pipeline_model_parallel_size=null \
+#   model.context_parallel_size=1 \
+#   model.expert_model_parallel_size=8 \
+#   model.expert_tensor_parallel_size=1 \
+#   model.sequence_parallel=false \
+#   train.micro_batch_size=2 \
+#   train.global_batch_size=32 \
+#   train.train_iters=200 \
+#   dataset.seq_length=4096 \
+#   optimizer.lr=0.0001 \
+#   scheduler.lr_warmup_iters=10 \
+#   scheduler.lr_decay_iters=200 \
+#   checkpoint.pretrained_checkpoint=/lustre/example/models/Qwen3-VL-30B-A3B/iter_0000000 \
+#   checkpoint.save=/lustre/example/results/qwen3-vl-30b-dora \
+#   checkpoint.load=/lustre/example/results/qwen3-vl-30b-dora \
+#   logger.log_interval=1 \
+#   peft.dim=32 \
+#   peft.alpha=64
+if (($#)); then
+  exec "$@"
+fi
+exec bash
+JOBSPEC_SHELL
+
+# A shell needs a terminal; a command may run without one.
+terminal=()
+if (($# == 0)) || [[ -t 0 && -t 1 ]]; then
+  terminal=(--pty)
+fi
+
+# GPUs are asked for twice: for the allocation, and for the step in it.
+exec salloc \
+  --job-name=qwen3-vl-30b-dora \
+  --account=llm \
+  --partition=batch \
+  --nodes=1 \
+  --ntasks-per-node=1 \
+  --gpus-per-node=8 \
+  --mem=0 \
+  --time=4:00:00 \
+  --exclusive \
+  srun \
+  --mpi=pmix \
+  --export=ALL \
+  --nodes=1 \
+  --ntasks=1 \
+  --ntasks-per-node=1 \
+  --gpus-per-node=8 \
+  --container-image=/lustre/example/images/nemo-bridge.sqsh \
+  --container-mounts=/lustre:/lustre,/lustre/example/src/Megatron-Bridge:/opt/Megatron-Bridge \
+  --no-container-mount-home \
+  --container-writable \
+  --container-env=HF_TOKEN,HF_HOME,UV_CACHE_DIR,NEMO_HOME,PYTHONUNBUFFERED,TORCH_NCCL_AVOID_RECORD_STREAMS,NCCL_NVLS_ENABLE,NCCL_IB_TIMEOUT,TOKENIZERS_PARALLELISM \
+  "${terminal[@]}" \
+  bash -c "$shell_program" shell "$@"

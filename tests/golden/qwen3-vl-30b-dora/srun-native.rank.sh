@@ -1,0 +1,47 @@
+set -euo pipefail
+
+# Slurm's numbers under the names that torch.distributed reads.
+export RANK="$SLURM_PROCID"
+export WORLD_SIZE="$SLURM_NTASKS"
+export LOCAL_RANK="$SLURM_LOCALID"
+
+cd /opt/Megatron-Bridge
+
+# The first rank of each node does this, and the others wait: they share its container, and so its /tmp.
+done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
+if ((SLURM_LOCALID == 0)); then
+  code=0
+  ((code)) || uv sync || code=$?
+  echo "$code" >"$done_file.new"
+  mv "$done_file.new" "$done_file"
+else
+  until [[ -e $done_file ]]; do sleep 0.5; done
+  code="$(<"$done_file")"
+fi
+((code == 0)) || exit "$code"
+
+exec uv run --no-sync python scripts/training/run_recipe.py \
+  --model qwen3_vl_30b_a3b \
+  --mode dora \
+  --step-func vlm_step \
+  --dataset cord-v2 \
+  model.tensor_model_parallel_size=1 \
+  model.pipeline_model_parallel_size=1 \
+  model.virtual_pipeline_model_parallel_size=null \
+  model.context_parallel_size=1 \
+  model.expert_model_parallel_size=8 \
+  model.expert_tensor_parallel_size=1 \
+  model.sequence_parallel=false \
+  train.micro_batch_size=2 \
+  train.global_batch_size=32 \
+  train.train_iters=200 \
+  dataset.seq_length=4096 \
+  optimizer.lr=0.0001 \
+  scheduler.lr_warmup_iters=10 \
+  scheduler.lr_decay_iters=200 \
+  checkpoint.pretrained_checkpoint=/lustre/example/models/Qwen3-VL-30B-A3B/iter_0000000 \
+  checkpoint.save=/lustre/example/results/qwen3-vl-30b-dora \
+  checkpoint.load=/lustre/example/results/qwen3-vl-30b-dora \
+  logger.log_interval=1 \
+  peft.dim=32 \
+  peft.alpha=64

@@ -1,0 +1,31 @@
+set -euo pipefail
+
+# Slurm's numbers under the names that torch.distributed reads.
+export RANK="$SLURM_PROCID"
+export WORLD_SIZE="$SLURM_NTASKS"
+export LOCAL_RANK="$SLURM_LOCALID"
+
+cd /opt/Megatron-Bridge
+
+# The first rank of each node does this, and the others wait: they share its container, and so its /tmp.
+done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
+if ((SLURM_LOCALID == 0)); then
+  code=0
+  ((code)) || uv sync || code=$?
+  echo "$code" >"$done_file.new"
+  mv "$done_file.new" "$done_file"
+else
+  until [[ -e $done_file ]]; do sleep 0.5; done
+  code="$(<"$done_file")"
+fi
+((code == 0)) || exit "$code"
+
+exec uv run --no-sync python scripts/inference/vlm_generation.py \
+  --tp 2 \
+  --pp 1 \
+  --ep 4 \
+  --etp 1 \
+  --hf_model_path Qwen/Qwen3-VL-30B-A3B-Instruct \
+  --image_path /lustre/example/data/receipt.png \
+  --prompt 'How much is 10% of the "Total", in $?' \
+  --max_new_tokens 64
