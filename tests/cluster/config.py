@@ -45,10 +45,11 @@ def write_files(folder: Path, shape: Shape, plugin: Path) -> None:
         (folder / "spool" / name).mkdir(exist_ok=True)
     _write_key(folder / "munge" / "key")
     _make_gpus(folder / "gpu", shape.gpus)
+    arguments = [f"names={folder}/tmp", *(f"site={mount}" for mount in shape.site_mounts)]
     texts = {
         "slurm.conf": _slurm_conf(folder, shape),
         "gres.conf": f"Name=gpu File={folder}/gpu/nvidia[0-{shape.gpus - 1}]\n",
-        "plugstack.conf": f"required {plugin} {' '.join(f'site={mount}' for mount in shape.site_mounts)}\n",
+        "plugstack.conf": f"required {plugin} {' '.join(arguments)}\n",
         "hosts": _hosts(shape),
     }
     for name, text in texts.items():

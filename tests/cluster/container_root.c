@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <linux/magic.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -139,6 +141,33 @@ static void build_root(const char *home)
 		fail("pivot_root", root);
 }
 
+/* A container with a name is its mount namespace, mounted on a file: the next step finds it as this one left it. */
+static int open_named(char *kept, size_t size)
+{
+	struct statfs fs;
+
+	*kept = '\0';
+	if (!given[NAME] || !names)
+		return -1;
+	snprintf(kept, size, "%s/%s", names, given[NAME]);
+	int fd = open(kept, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && (fstatfs(fd, &fs) < 0 || fs.f_type != NSFS_MAGIC)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static int keep_named(const char *kept, const char *ns)
+{
+	int fd = open(kept, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+
+	if (fd < 0)
+		return keep("--container-name: %s: %s", kept, strerror(errno));
+	close(fd);
+	return mount(ns, kept, NULL, MS_BIND, NULL) < 0 ? keep("--container-name: %s: %s", kept, strerror(errno)) : 0;
+}
+
 /*
  * slurmstepd, as root, before any task: a child builds the root in a mount
  * namespace of its own; an open file keeps that namespace when the child is gone,
@@ -147,10 +176,13 @@ static void build_root(const char *home)
 int open_root(const char *home)
 {
 	int up[2], down[2], status;
-	char buf[4096], path[64];
+	char buf[4096], path[64], kept[PATH_MAX];
 	ssize_t n, got = 0;
 	pid_t pid;
 
+	root_ns = open_named(kept, sizeof(kept));
+	if (root_ns >= 0)
+		return 0;
 	if (pipe2(up, O_CLOEXEC) < 0 || pipe2(down, O_CLOEXEC) < 0 || (pid = fork()) < 0)
 		return keep("fork: %s", strerror(errno));
 	if (pid == 0) {
@@ -176,6 +208,8 @@ int open_root(const char *home)
 	if (got >= 3 && !strcmp(buf + got - 3, "ok\n")) {
 		snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
 		root_ns = open(path, O_RDONLY | O_CLOEXEC);
+		if (*kept)
+			keep_named(kept, path);
 	}
 	close(down[1]);
 	close(up[0]);

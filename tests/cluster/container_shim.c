@@ -8,7 +8,8 @@
  *
  *   cc -shared -fPIC -O2 -Wall -Wextra -o container_shim.so container_shim.c container_root.c
  *
- * plugstack.conf:  required /path/container_shim.so [site=SRC:DST[:FLAGS]]...    (a mount that every container gets)
+ * plugstack.conf:  required /path/container_shim.so [site=SRC:DST[:FLAGS]]... [names=DIR]
+ *   site:  a mount that every container gets;  names: where a node keeps containers that have a name
  *
  * An image is a directory. A registry reference is refused.
  */
@@ -38,12 +39,13 @@ SPANK_PLUGIN(container_shim, 1)
 char *given[N_OPTS];
 
 static const char *const spelled[N_OPTS] = {
-	"--container-image", "--container-mounts", "--container-env",
+	"--container-image", "--container-mounts", "--container-env", "--container-name",
 	"--[no-]container-mount-home", "--container-writable/readonly",
 };
 
 char *site[MAX_MOUNTS];
 int nsite;
+char *names;
 
 struct bind binds[MAX_MOUNTS];
 int nbinds;
@@ -142,6 +144,8 @@ static int on_option(int val, const char *arg, int remote)
 		return complain("%s: given twice, as %s and as %s", spelled[o], given[o], value);
 	if (o == MOUNTS && read_mounts(value) < 0)
 		return -1;
+	if (o == NAME && strchr(value, '/'))
+		return complain("%s: no name: %s", spelled[o], value);
 	if (!given[o])
 		given[o] = strdup(value);
 	return 0;
@@ -151,6 +155,7 @@ static struct spank_option options[] = {
 	{ "container-image", "PATH", "[shim] squashfs file or directory to use as the root", 1, IMAGE, on_option },
 	{ "container-mounts", "SRC:DST[:FLAGS],...", "[shim] bind mounts inside the container", 1, MOUNTS, on_option },
 	{ "container-env", "NAME,...", "[shim] host variables that win over the image's", 1, ENV, on_option },
+	{ "container-name", "NAME", "[shim] start in the container of that name, or make it", 1, NAME, on_option },
 	{ "container-mount-home", NULL, "[shim] mount the home directory", 0, HOME, on_option },
 	{ "no-container-mount-home", NULL, "[shim] do not mount the home directory", 0, HOME | NO, on_option },
 	{ "container-writable", NULL, "[shim] make the root writable", 0, WRITABLE, on_option },
@@ -161,9 +166,12 @@ static struct spank_option options[] = {
 static int read_conf(int ac, char **av)
 {
 	for (int i = 0; i < ac; i++) {
-		if (strncmp(av[i], "site=", 5) || nsite == MAX_MOUNTS)
+		if (!strncmp(av[i], "names=", 6))
+			names = strdup(av[i] + 6);
+		else if (!strncmp(av[i], "site=", 5) && nsite < MAX_MOUNTS)
+			site[nsite++] = strdup(av[i] + 5);
+		else
 			return complain("plugstack.conf: unknown: %s", av[i]);
-		site[nsite++] = strdup(av[i] + 5);
 	}
 	return 0;
 }

@@ -5,7 +5,7 @@
 #define MAX_MOUNTS 64
 
 enum opt {
-	IMAGE, MOUNTS, ENV,                                      /* with a value  */
+	IMAGE, MOUNTS, ENV, NAME,                                /* with a value  */
 	HOME, WRITABLE,                                          /* yes or no     */
 	N_OPTS
 };
@@ -18,6 +18,8 @@ extern int nbinds;
 
 extern char *site[MAX_MOUNTS];       /* mounts that every container gets, unread */
 extern int nsite;
+
+extern char *names;                  /* a directory on each node: where named containers are kept */
 
 extern int root_ns;                  /* the step's mount namespace, kept by slurmstepd */
 

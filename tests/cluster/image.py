@@ -25,15 +25,19 @@ PROGRAMS = (
 
 _UV = '''\
 #!/usr/bin/python3
-"""A stand-in for uv: `sync` leaves a line in the cache, `run` runs the program."""
+"""A stand-in for uv: `sync` leaves a line in the cache and a mark in the container, `run` runs the program."""
 import os
 import sys
+from contextlib import suppress
 
 if sys.argv[1] == "sync":
     step = os.environ["SLURM_STEP_ID"]
     with open(os.path.join(os.environ["UV_CACHE_DIR"], "syncs"), "a") as file:
         file.write(f"{step} {os.environ['SLURM_PROCID']} {os.environ['SLURM_NTASKS']} {os.getcwd()}\\n")
+    with suppress(OSError), open("/opt/uv/synced", "a"):  # a root that cannot be written
+        pass
 else:
+    os.environ["TEST_SYNCED"] = str(os.path.exists("/opt/uv/synced"))
     assert sys.argv[1:3] == ["run", "--no-sync"], sys.argv
     program = ["python3" if sys.argv[3] == "python" else sys.argv[3], *sys.argv[4:]]
     os.execvp(program[0], program)
@@ -75,6 +79,7 @@ _TRAIN = '''\
 """A stand-in for a training program: all ranks meet, each writes down what it was given and prints a loss."""
 import json
 import os
+import signal
 import socket
 import sys
 import time
@@ -106,10 +111,30 @@ def meet():
     connection.sendall(rank.to_bytes(4, "big"))
     assert connection.recv(2) == b"go"
 
+def train(iterations):
+    """Go on from the last checkpoint until the end, or until SIGTERM: then save and end, as Megatron does."""
+    (save,) = (word.partition("=")[2] for word in sys.argv if word.startswith("checkpoint.save="))
+    place = os.path.join(save, "latest_checkpointed_iteration.txt")
+    first = int(open(place).read()) if os.path.exists(place) else 0
+    told = []
+    signal.signal(signal.SIGTERM, lambda *_: told.append(True))
+    for iteration in range(first, iterations):
+        if told:
+            break
+        time.sleep(0.1)
+    else:
+        iteration = iterations
+    if rank == 0:
+        with open(place, "w") as file:
+            file.write(str(iteration))
+        print(f"from iteration {first} to {iteration} of {iterations}", flush=True)
+
 meet()
 record = {"argv": sys.argv, "env": dict(os.environ), "cwd": os.getcwd(), "host": socket.gethostname()}
 with open(os.path.join(os.environ["TEST_RECORD"], f"rank{rank}.json"), "w") as file:
     json.dump(record, file)
+if "TEST_ITERATIONS" in os.environ:
+    train(int(os.environ["TEST_ITERATIONS"]))
 print(f" iteration        1/    1000 | rank {rank} | lm loss: 1.234567E+01 |", flush=True)
 sys.exit(int(os.environ.get(f"TEST_EXIT_{rank}", "0")))
 '''

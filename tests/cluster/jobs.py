@@ -66,10 +66,11 @@ class Site:
         environment = {"TEST_RECORD": str(self.record)} | environment
         done = self.cluster.run("sbatch", "--parsable", *options, str(script), **environment)
         assert done.returncode == 0, done.stderr
-        return self._wait(int(done.stdout))
+        return self.wait(int(done.stdout))
 
-    def _wait(self, job: int) -> Result:
-        end = time.monotonic() + 60
+    def wait(self, job: int) -> Result:
+        """Wait for the end of a job, and return what became of it."""
+        end = time.monotonic() + 90
         while True:  # `sbatch --wait` asks after 2, 3, 4, … seconds
             shown = self.cluster.run("scontrol", "--oneliner", "show", "job", str(job)).stdout
             fields = dict(re.findall(r"(\w+)=(.*?)(?= \w+=|$)", shown, re.MULTILINE))

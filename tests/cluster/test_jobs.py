@@ -245,6 +245,84 @@ def test_signal_comes_before_the_limit(site: Site) -> None:
     assert all("train.exit_signal_handler=true" in seen["argv"] for seen in result.ranks.values())
 
 
+def test_job_saves_before_its_limit_and_goes_on(site: Site) -> None:
+    """Told to before its limit the ranks save; started again, the job goes on from there and keeps its output."""
+    save = site.folder / "save"
+    save.mkdir()
+    content = small(
+        resources={"nodes": 2, "time": "0:01:00"},
+        checkpoint={"pretrained": "/lustre/models/glm", "save": str(save)},
+        slurm={"signal": "TERM@20", "requeue": True},
+    )
+    first = site.submit(site.compile(content), TEST_ITERATIONS="500")
+    saved = int((save / "latest_checkpointed_iteration.txt").read_text())
+    assert (first.state, first.exit_code) == ("COMPLETED", "0:0"), first.output
+    assert 0 < saved < 500
+
+    (save / "latest_checkpointed_iteration.txt").write_text("495")  # the end is near
+    assert site.cluster.run("scontrol", "requeue", str(first.id)).returncode == 0
+    second = site.wait(first.id)
+    assert second.state == "COMPLETED", second.output
+    assert f"from iteration 0 to {saved} of 500" in second.output
+    assert "from iteration 495 to 500 of 500" in second.output
+
+
+def test_named_container_is_warmed_up(site: Site) -> None:
+    """With `warmup: named-container` one task of each node syncs, and the ranks find what it has installed."""
+    result = site.submit(site.compile(small(launch={"warmup": "named-container"})))
+
+    assert result.state == "COMPLETED", result.output
+    assert sorted((step, rank, tasks) for step, rank, tasks, _ in result.syncs) == [("0", "0", "2"), ("0", "1", "2")]
+    assert [seen["env"]["TEST_SYNCED"] for seen in result.ranks.values()] == ["True"] * 16
+
+
+def test_steps_run_one_after_the_other(site: Site) -> None:
+    """Two launches in one allocation have a log each; what the first has made, the next time it is skipped for."""
+    done = site.folder / "made"
+    content = small(
+        steps=[
+            {"name": "make", "task": "command", "unless_exists": str(done), "command": {"argv": ["touch", str(done)]}},
+            {"name": "train"},
+        ]
+    )
+    first = site.submit(site.compile(content))
+    assert first.state == "COMPLETED", first.output
+    assert done.exists()
+    assert len(first.ranks) == 16
+    assert {log.name for log in site.logs.glob("*.log")} == {
+        f"base_{step}_{first.id}.log" for step in ("make", "train")
+    }
+    assert "skipped" not in first.output
+
+    second = site.submit(site.compile(content))
+    assert second.state == "COMPLETED", second.output
+    assert f"skipped, since there is {done}" in second.output
+
+
+@pytest.mark.parametrize(("on_failure", "trained"), [("stop", 0), ("continue", 16)])
+def test_failing_step_and_the_next(on_failure: str, trained: int, site: Site) -> None:
+    """Where the first of two launches fails, the job ends with its code, before or after the second one."""
+    content = small(
+        launch={"on_failure": on_failure},
+        steps=[
+            {"name": "fail", "task": "command", "command": {"argv": ["sh", "-c", "exit 5"], "spread": "once"}},
+            {"name": "train"},
+        ],
+    )
+    result = site.submit(site.compile(content))
+
+    assert (result.state, result.exit_code) == ("FAILED", "5:0"), result.output
+    assert len(result.ranks) == trained
+
+
+def test_cpus_are_asked_for(site: Site) -> None:
+    """CPUs for each GPU reach the job and each rank of the launch, which takes over nothing from sbatch."""
+    result = site.submit(site.compile(small(resources={"nodes": 2, "time": "0:10:00", "cpus_per_gpu": 2})))
+
+    assert result.state == "COMPLETED", result.output
+    assert {seen["env"]["SLURM_CPUS_PER_TASK"] for seen in result.ranks.values()} == {"2"}
+
+
 def test_image_without_warmup(site: Site) -> None:
     """With `warmup: none` nothing is synced, and the ranks run all the same."""
     result = site.submit(site.compile(small(launch={"warmup": "none"})))
