@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 MANIFEST ?= manifests/glm45v-sft.yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help compile test unit lint golden cluster docs bench clean
+SNAPSHOTS := tests/test_golden.py tests/test_invalid.py tests/test_diagnostics.py tests/test_example_target.py
+.PHONY: help compile test test-torch unit lint golden cluster bench clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -27,6 +28,11 @@ compile: $(VENV)/.installed ## compile a manifest: make compile MANIFEST=manifes
 test: lint $(VENV)/.ready ## run everything: lint, unit tests, and the scripts on a real Slurm where its packages are installed
 	$(BIN)/python -m pytest
 
+test-torch: $(VENV)/.ready ## run torch itself on the Slurm of the tests: a process group over two nodes
+	$(BIN)/python -m venv $(VENV)-torch
+	$(VENV)-torch/bin/python -m pip install --quiet torch numpy
+	JOBSPEC_TORCH=$(abspath $(VENV)-torch) $(BIN)/python -m pytest tests/torch
+
 unit: $(VENV)/.ready ## run the tests that need no Slurm, in seconds
 	$(BIN)/python -m pytest --ignore tests/cluster -n auto
 
@@ -35,11 +41,9 @@ lint: $(VENV)/.ready ## run ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-golden: $(VENV)/.ready ## write the golden files anew; review the diff
-	$(BIN)/python -m pytest --ignore tests/cluster --snapshot-update -q
-
-docs: $(VENV)/.ready ## write the catalogue of diagnostics anew
+golden: $(VENV)/.ready ## write the golden files and the catalogue of diagnostics anew; review the diff
 	$(BIN)/jobspec explain --all > docs/diagnostics.md
+	$(BIN)/python -m pytest $(SNAPSHOTS) --snapshot-update -q
 
 cluster: $(VENV)/.ready ## a Slurm of four pretended nodes to play with, in a shell; it goes when the shell ends
 	@$(BIN)/python -m tests.cluster.play
@@ -49,4 +53,4 @@ bench: $(VENV)/.ready ## measure start-up and throughput
 	$(BIN)/python -m benchmarks.bulk
 
 clean: ## remove what the commands above have made
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-torch build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -10,9 +10,10 @@ from importlib import import_module
 
 from jobspec import __version__
 
-#: Exit codes: clean, errors found, wrong usage, a bug of jobspec.
-OK, FOUND, USAGE, BUG = 0, 1, 2, 70
+#: Exit codes beside 0 and argparse's 2: errors found, and a bug of jobspec.
+FOUND, BUG = 1, 70
 
+# As in jobspec.diagnostics.render, which costs an import; a test holds both equal.
 _FORMATS = ("human", "concise", "json", "sarif", "github")
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft4Validator, Draft202012Validator
 from syrupy.assertion import SnapshotAssertion
 
+from jobspec import cli
 from jobspec.diagnostics.model import Code, Label, Severity, Sink
 from jobspec.diagnostics.render import FORMATS, render
 from jobspec.schema.registry import load
@@ -71,6 +72,11 @@ FILES = [f"{name}.{EXTENSIONS[name]}" for name in FORMATS]
 def test_format(file: str, snapshot: SnapshotAssertion) -> None:
     """The fixed diagnostics are printed as in the golden file of the format."""
     assert render(file.partition(".")[0], fixed().sorted()) == snapshot(extension_class=GoldenDiagnosticFormat)
+
+
+def test_formats_are_those_of_the_command_line() -> None:
+    """The command line names the formats without importing them."""
+    assert cli._FORMATS == FORMATS
 
 
 def test_colour_never_changes_the_text() -> None:

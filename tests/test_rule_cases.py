@@ -85,8 +85,8 @@ def training(**more: Any) -> dict[str, Any]:
         ({"training": training(train_iters=100, lr_warmup_iters=99)}, []),
         ({"training": training(train_iters=100, lr_warmup_iters=100)}, ["JS239"]),
         ({"training": training(lr_decay_iters=100, train_iters=50, lr_warmup_iters=60)}, []),
-        ({"task": "pretrain", "recipe": "x", "training": training(train_iters=100)}, ["JS239"]),
-        ({"task": "pretrain", "recipe": "x", "training": training(train_iters=9000)}, []),
+        ({"task": "pretrain", "recipe": "qwen3_8b_pretrain_config", "training": training(train_iters=100)}, ["JS239"]),
+        ({"task": "pretrain", "recipe": "qwen3_8b", "training": training(train_iters=9000)}, []),
         # Facts of the model.
         ({"model": {"num_layers": 16}, "overrides": {"model.num_layers": 16}}, []),
         ({"model": {"num_experts": 0}, "parallelism": {"pp": 8}, "overrides": {"model.num_moe_experts": None}}, []),
@@ -109,7 +109,11 @@ def training(**more: Any) -> dict[str, Any]:
         # Names.
         ({"env": {"PIPESTATUS": "7"}}, ["JS241"]),
         ({"env": {"PS2": "x"}}, ["JS241"]),
-        ({"recipe": "x_dora_config", "task": "lora"}, []),
+        # Recipes: by the function's name, or the model's and the task's.
+        ({"recipe": "glm_45v_peft_config", "task": "dora"}, []),
+        ({"recipe": "glm_45v", "task": "lora"}, []),
+        ({"recipe": "glm_45w", "task": "lora"}, ["JS256"]),
+        ({"recipe": "my_own_sft_config"}, ["JS256"]),
     ],
 )
 def test_near_the_edge(sections: dict[str, Any], codes: list[str], compile_job: Any) -> None:
@@ -157,7 +161,8 @@ def test_a_mount_replaces_the_clusters(compile_job: Any) -> None:
 def test_advice_keeps_to_the_site(compile_job: Any) -> None:
     """A recipe for more GPUs than the site has is no reason to ask for them."""
     cluster = BASE["cluster"] | {"nodes": 16}
-    (warning,) = found(compile_job, cluster=cluster, recipe="x_sft_4096gpu_h100_bf16_config")
+    recipe = "deepseek_v3_pretrain_1024gpu_h100_bf16_config"
+    (warning,) = found(compile_job, cluster=cluster, recipe=recipe, task="pretrain")
 
     assert warning.help == ("use a recipe for 128 GPUs",)
 

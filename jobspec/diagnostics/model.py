@@ -22,7 +22,7 @@ class Code:
 
     Attributes:
         code: ``JS`` and three digits; the first digit is the phase (0 text, 1 schema, 2 values against each other,
-            3 references, 4 target, 5 the emitted script, 9 jobspec itself).
+            3 the site's files and limits, 4 target, 5 the emitted script, 9 jobspec itself).
         name: the bad thing in words joined by dashes: it reads well after "allow".
         doc: the user's documentation, as Markdown; its first line is a one-sentence summary.
 

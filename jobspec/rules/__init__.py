@@ -59,6 +59,7 @@ RULES: tuple[Rule, ...] = (
     framework.missing_key_of_the_task,
     framework.conversion_with_wrong_paths,
     framework.inference_without_coordinator,
+    recipe.unknown_recipe,
     arguments.unknown_argument,
     arguments.argument_with_wrong_value,
     arguments.argument_of_a_section,

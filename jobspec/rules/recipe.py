@@ -7,7 +7,9 @@ import re
 from jobspec.diagnostics.model import Severity
 from jobspec.frameworks import FRAMEWORKS
 from jobspec.frameworks.bridge import recipe_mode
+from jobspec.frameworks.bridge_recipes import known, recipe_name
 from jobspec.rules.registry import Report, rule
+from jobspec.schema.suggest import closest
 from jobspec.spec.model import Spec
 from jobspec.values import show_value
 
@@ -62,8 +64,8 @@ def recipe_for_other_gpus(spec: Spec, report: Report) -> None:
     Example:
 
     ```yaml
-    resources: {nodes: 16, time: "24:00:00"}
-    recipe: glm_45v_sft_64gpu_h100_bf16_config
+    resources: {nodes: 32, time: "24:00:00"}
+    recipe: glm_45v_sft_128gpu_h100_bf16_config
     ```
 
     Use instead:
@@ -280,3 +282,38 @@ def override_against_model(spec: Spec, report: Report) -> None:
                 also={f"/model/{fact}": "the fact"},
                 help=(f"write the facts into the manifest: `model: {{{fact}: {show_value(value)}}}`",),
             )
+
+
+@rule("JS256", "unknown-recipe", Severity.WARNING, unless=("JS231", "JS251"))
+def unknown_recipe(spec: Spec, report: Report) -> None:
+    """Finds a recipe that Megatron Bridge does not have, as far as jobspec knows it.
+
+    Why it matters: `run_recipe.py` ends every rank with "Recipe ... not found". It is a warning, since your Megatron
+    Bridge may be newer, or have recipes of yours.
+
+    Example:
+
+    ```yaml
+    recipe: glm_45v_stf_config
+    ```
+
+    Use instead:
+
+    ```yaml
+    recipe: glm_45v_sft_config
+    ```
+
+    Source: Megatron-Bridge 067f987d, src/megatron/bridge/recipes and perf_recipes
+    """
+    if spec.recipe is None or spec.framework != "bridge":
+        return
+    name = recipe_name(spec)
+    if name in known():
+        return
+    meant = closest(name, known())
+    made = "" if name == spec.recipe else f", which `{spec.recipe}` stands for with the task {spec.task}"
+    report(
+        f"there is no recipe `{name}`{made}",
+        at="/recipe",
+        help=(f"did you mean `{meant}`?",) if meant else (),
+    )

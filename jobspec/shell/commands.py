@@ -53,7 +53,7 @@ def show_comment(text: str) -> Sh:
 
 
 def show_heredoc(delimiter: str, text: str) -> Sh:
-    """Print ``<<'DELIMITER'``, the text and the end; the delimiter grows until no line of the text equals it."""
+    """Print a heredoc for ``read``, which fails at its end; the delimiter grows until no line of the text equals it."""
     lines = set(text.splitlines())
     while delimiter in lines:
         delimiter += "_"

@@ -7,13 +7,9 @@ next character also between single quotes, an unquoted ``#`` begins a comment, a
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from jobspec.shell.words import Sh
-
-_SAFE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+\Z")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+from jobspec.shell.words import CONTROL, SAFE, Sh
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +33,8 @@ def show_directive(directive: Directive) -> Sh:
 
 
 def _quote(value: str) -> str:
-    if _CONTROL.search(value):
+    if CONTROL.search(value):
         raise ValueError(f"control character in a directive: {value!r}")
-    if _SAFE.match(value):
+    if SAFE.match(value):
         return value
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

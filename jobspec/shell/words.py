@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_SAFE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+\Z")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+#: What needs no quotes, in a word and in a directive.
+SAFE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+\Z")
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _FLAG = re.compile(r"(?:--?|[A-Za-z_])[A-Za-z0-9_.+-]*=")
 _NAME_CHARACTER = re.compile(r"[A-Za-z0-9_]")
 _C_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -54,7 +55,7 @@ def show(value: Word | str) -> Sh:
             return Sh(f'{parts[0]}"{_show_expansions(parts[1:])}"')
         return Sh(f'"{_show_expansions(parts)}"')
     text = "".join(part for part in parts if isinstance(part, str))
-    if _SAFE.match(text):
+    if SAFE.match(text):
         return Sh(text)
     flag = _FLAG.match(text)
     if flag:
@@ -63,9 +64,9 @@ def show(value: Word | str) -> Sh:
 
 
 def _quote(text: str) -> str:
-    if _SAFE.match(text):
+    if SAFE.match(text):
         return text
-    if _CONTROL.search(text):
+    if CONTROL.search(text):
         # bash reference manual, section 3.1.2.4, ANSI-C quoting: a newline stays on its line of the script
         return "$'" + "".join(_C_ESCAPES.get(character, character) for character in text) + "'"
     if "'" not in text:

@@ -38,6 +38,9 @@ class Layout(NamedTuple):
 
     Dense layers: world = dp · tp · pp · cp. Expert layers: world = edp · etp · ep · pp.
     Source: Megatron-LM, megatron/core/parallel_state.py, initialize_model_parallel.
+
+    Attributes:
+        pipeline: the text of Megatron's layout of the layers, stage by stage; ``None`` where they are dealt evenly.
     """
 
     world: int

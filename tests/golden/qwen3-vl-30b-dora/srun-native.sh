@@ -121,7 +121,7 @@ fi
 exec uv run --no-sync python scripts/training/run_recipe.py \
   --model qwen3_vl_30b_a3b \
   --mode dora \
-  --step-func vlm_step \
+  --step-func qwen3_vl_step \
   --dataset cord-v2 \
   model.tensor_model_parallel_size=1 \
   model.pipeline_model_parallel_size=1 \
