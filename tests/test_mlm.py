@@ -126,18 +126,41 @@ def test_other_scripts_may_have_other_flags(compile_job: Any) -> None:
     )
 
 
-def test_kernels_start_in_order_before_blackwell(compile_job: Any) -> None:
-    """CUDA_DEVICE_MAX_CONNECTIONS is 1 where Megatron-LM asserts it, and left alone elsewhere."""
-    for architecture, tp, expected in (("hopper", 2, True), ("hopper", 1, False), ("blackwell", 2, False)):
-        content = job(
-            framework="mlm",
-            task="pretrain",
-            model={"num_layers": 8, "hidden_size": 64, "num_attention_heads": 8},
-            training={"micro_batch_size": 1, "global_batch_size": 64, "seq_length": 128},
-            parallelism={"tp": tp},
-        )
-        content["training"]["global_batch_size"] = 128
-        content["cluster"]["gpu"] = {"architecture": architecture}
-        result = compile_job(content)
-        assert result.plan is not None, result.sink.sorted()
-        assert ("CUDA_DEVICE_MAX_CONNECTIONS" in {one.name for one in result.plan.env}) == expected
+@pytest.mark.parametrize(
+    ("architecture", "tp", "args", "expected"),
+    [
+        ("hopper", 2, {}, "1"),
+        ("hopper", 1, {}, None),
+        ("blackwell", 2, {}, None),
+        ("hopper", 2, {"use-megatron-fsdp": True}, None),
+        ("hopper", 2, {"use-megatron-fsdp": False}, "1"),
+        ("hopper", 2, {"overlap-moe-expert-parallel-comm": True}, "32"),
+    ],
+)
+def test_connections_of_a_device(
+    architecture: str, tp: int, args: dict[str, Any], expected: str | None, compile_job: Any
+) -> None:
+    """CUDA_DEVICE_MAX_CONNECTIONS is what Megatron-LM asserts for the GPU and the mode, and left alone elsewhere."""
+    assert environment(compile_job, architecture, tp, args).get("CUDA_DEVICE_MAX_CONNECTIONS") == expected
+
+
+@pytest.mark.parametrize(("args", "expected"), [({}, True), ({"use-nccl-ub": True}, False)])
+def test_segments_grow(args: dict[str, Any], expected: bool, compile_job: Any) -> None:
+    """The allocator's segments grow, but where NCCL registers its buffers."""
+    assert ("PYTORCH_CUDA_ALLOC_CONF" in environment(compile_job, "hopper", 1, args)) == expected
+
+
+def environment(compile_job: Any, architecture: str, tp: int, args: dict[str, Any]) -> dict[str, str]:
+    """Return the variables of a job of Megatron-LM."""
+    content = job(
+        framework="mlm",
+        task="pretrain",
+        model={"num_layers": 8, "hidden_size": 64, "num_attention_heads": 8},
+        training={"micro_batch_size": 1, "global_batch_size": 128, "seq_length": 128},
+        parallelism={"tp": tp},
+        args=args,
+    )
+    content["cluster"]["gpu"] = {"architecture": architecture}
+    result = compile_job(content)
+    assert result.plan is not None, result.sink.sorted()
+    return {one.name: one.value for one in result.plan.env}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _Setting = tuple[str, str, Callable[["Spec"], Value]]
 
 # The layout is passed on whole, defaults included: what was checked is what runs, whatever the recipe's own layout.
-_LAYOUT: tuple[_Setting, ...] = (
+_ALWAYS: tuple[_Setting, ...] = (
     ("model.tensor_model_parallel_size", "/parallelism/tp", lambda s: s.layout.tp),
     ("model.pipeline_model_parallel_size", "/parallelism/pp", lambda s: s.layout.pp),
     ("model.virtual_pipeline_model_parallel_size", "/parallelism/vpp", lambda s: s.layout.vpp),
@@ -31,6 +31,9 @@ _LAYOUT: tuple[_Setting, ...] = (
     ("model.expert_model_parallel_size", "/parallelism/ep", lambda s: s.layout.ep),
     ("model.expert_tensor_parallel_size", "/parallelism/etp", lambda s: s.layout.etp),
     ("model.sequence_parallel", "/parallelism/sp", lambda s: s.layout.sp),
+    # A recipe loads from `nemo_experiments` in the working directory, whosever that is. With the folder of `save` a job
+    # that starts again goes on from its own last checkpoint, and without one it begins anew.
+    ("checkpoint.load", "/checkpoint/load", lambda s: s.checkpoint.load or s.checkpoint.save),
 )
 
 # The rest is left to the recipe where the manifest does not say it.
@@ -58,9 +61,6 @@ _OPTIONAL: tuple[_Setting, ...] = (
     ("dataset.num_workers", "/data/num_workers", lambda s: s.data.num_workers),
     ("checkpoint.pretrained_checkpoint", "/checkpoint/pretrained", lambda s: s.checkpoint.pretrained),
     ("checkpoint.save", "/checkpoint/save", lambda s: s.checkpoint.save),
-    # A recipe loads from `nemo_experiments` in the working directory; with the folder of `save` a job that starts
-    # again goes on from its own last checkpoint and from no other job's.
-    ("checkpoint.load", "/checkpoint/load", lambda s: s.checkpoint.load or s.checkpoint.save),
     ("checkpoint.save_interval", "/checkpoint/save_interval", lambda s: s.checkpoint.save_interval),
     ("train.exit_duration_in_mins", "/checkpoint/minutes_before_limit", lambda s: s.exit_minutes),
     ("train.exit_signal_handler", "/slurm/signal", lambda s: s.slurm.signal is not None or None),
@@ -96,7 +96,7 @@ def _wandb(spec: Spec, field: str) -> str | None:
 
 
 def _command(spec: Spec) -> Command:
-    settings = [assignment(key, value(spec)) for key, _, value in _LAYOUT]
+    settings = [assignment(key, value(spec)) for key, _, value in _ALWAYS]
     for key, _, value in _OPTIONAL:
         setting = value(spec)
         if setting is not None:
@@ -143,6 +143,6 @@ FRAMEWORK = Framework(
         "inference": INFERENCE,
         "command": COMMAND,
     },
-    owned={key: pointer for key, pointer, _ in (*_LAYOUT, *_OPTIONAL)} | _ALIASES,
+    owned={key: pointer for key, pointer, _ in (*_ALWAYS, *_OPTIONAL)} | _ALIASES,
     default_etp=_default_etp,
 )

@@ -6,6 +6,11 @@ from jobspec.ir.plan import Plan
 from jobspec.passes.environment import add
 from jobspec.spec.model import Spec
 
+# Flags of Megatron-LM: buffers registered with NCCL, and CUDA graphs, which need segments of a fixed size.
+_AGAINST_SEGMENTS = frozenset({"use-nccl-ub", "cuda-graph-impl", "enable-cuda-graph", "external-cuda-graph"})
+# FSDP asserts that there is more than one connection.
+_FSDP = frozenset({"use-megatron-fsdp", "use-torch-fsdp2"})
+
 
 def set_launch_environment(plan: Plan, spec: Spec) -> Plan:
     """Set what Megatron Bridge's own launch scripts set.
@@ -20,7 +25,27 @@ def set_launch_environment(plan: Plan, spec: Spec) -> Plan:
     older = spec.cluster.architecture in ("ampere", "hopper")  # than Blackwell
     if older:
         plan = add(plan, {"NCCL_NVLS_ENABLE": "0"}, "No reduction inside of NVSwitch: it takes memory of each GPU.")
-    if spec.framework == "mlm" and older and any(one.layout.tp > 1 or one.layout.cp > 1 for one in spec.launches):
-        why = "Megatron-LM asserts it with tensor or context parallelism: kernels start in the order of the program."
-        plan = add(plan, {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}, why)
+    if spec.framework == "mlm":
+        plan = _set_for_megatron_lm(plan, spec, older=older)
     return plan
+
+
+def _set_for_megatron_lm(plan: Plan, spec: Spec, *, older: bool) -> Plan:
+    """Set what Megatron Bridge's recipes set by themselves, or what Megatron-LM asserts.
+
+    Source: Megatron-LM, megatron/training/arguments.py:1048, 1166 and 1453-1479; Megatron-Bridge,
+    src/megatron/bridge/recipes/utils/environment_utils.py:22.
+    """
+    trainings = [one for one in spec.launches if one.task != "command"]
+    arguments = {name for one in trainings for name, value in one.args.items() if value not in (None, False)}
+    if trainings and not arguments & _AGAINST_SEGMENTS:
+        why = "The allocator grows its segments: less memory is lost between them."
+        plan = add(plan, {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}, why)
+    split = any(one.layout.tp > 1 or one.layout.cp > 1 for one in trainings)
+    if not older or not split or arguments & _FSDP:
+        return plan
+    if "overlap-moe-expert-parallel-comm" in arguments:
+        why = "Communication of the experts runs beside their computation."
+        return add(plan, {"CUDA_DEVICE_MAX_CONNECTIONS": "32"}, why)
+    why = "Megatron-LM asserts it with tensor or context parallelism: kernels start in the order of the program."
+    return add(plan, {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}, why)

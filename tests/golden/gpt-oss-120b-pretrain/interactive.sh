@@ -56,6 +56,7 @@ uv sync
 #   model.expert_model_parallel_size=16 \
 #   model.expert_tensor_parallel_size=1 \
 #   model.sequence_parallel=true \
+#   checkpoint.load=/lustre/example/results/gpt-oss-120b \
 #   train.micro_batch_size=1 \
 #   train.global_batch_size=512 \
 #   train.train_iters=1000 \
@@ -63,7 +64,6 @@ uv sync
 #   scheduler.lr_warmup_iters=50 \
 #   scheduler.lr_decay_iters=1000 \
 #   checkpoint.save=/lustre/example/results/gpt-oss-120b \
-#   checkpoint.load=/lustre/example/results/gpt-oss-120b \
 #   checkpoint.save_interval=250
 if (($#)); then
   exec "$@"

@@ -95,6 +95,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   model.expert_model_parallel_size=16 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.load=/lustre/example/results/gpt-oss-120b \
   train.micro_batch_size=1 \
   train.global_batch_size=512 \
   train.train_iters=1000 \
@@ -102,7 +103,6 @@ exec uv run --no-sync python -m torch.distributed.run \
   scheduler.lr_warmup_iters=50 \
   scheduler.lr_decay_iters=1000 \
   checkpoint.save=/lustre/example/results/gpt-oss-120b \
-  checkpoint.load=/lustre/example/results/gpt-oss-120b \
   checkpoint.save_interval=250
 JOBSPEC_RANK
 

@@ -56,6 +56,7 @@ uv sync
 #   model.expert_model_parallel_size=1 \
 #   model.expert_tensor_parallel_size=4 \
 #   model.sequence_parallel=true \
+#   checkpoint.load=/lustre/example/results/llama3-70b-interleaved \
 #   train.micro_batch_size=1 \
 #   train.global_batch_size=512 \
 #   train.train_iters=2000 \
@@ -63,7 +64,6 @@ uv sync
 #   scheduler.lr_warmup_iters=100 \
 #   scheduler.lr_decay_iters=2000 \
 #   checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
-#   checkpoint.load=/lustre/example/results/llama3-70b-interleaved \
 #   checkpoint.save_interval=200 \
 #   train.exit_signal_handler=true \
 #   logger.log_interval=5

@@ -28,6 +28,9 @@ export TORCH_NCCL_AVOID_RECORD_STREAMS=1
 # No reduction inside of NVSwitch: it takes memory of each GPU.
 export NCCL_NVLS_ENABLE=0
 
+# The allocator grows its segments: less memory is lost between them.
+export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+
 # What is set up inside the container before the shell or the command. It is read as it stands.
 IFS= read -r -d '' shell_program <<'JOBSPEC_SHELL' || true
 set -euo pipefail

@@ -51,6 +51,9 @@ export TORCH_NCCL_AVOID_RECORD_STREAMS=1
 # No reduction inside of NVSwitch: it takes memory of each GPU.
 export NCCL_NVLS_ENABLE=0
 
+# The allocator grows its segments: less memory is lost between them.
+export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+
 # The ranks meet on the first node. The port lies below the range of short-lived ports, and follows the job's ID, so
 # that two jobs on a node do not meet on one.
 hosts="$(scontrol show hostnames "$SLURM_JOB_NODELIST")"

@@ -124,6 +124,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=4 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=false \
+  checkpoint.load=/scratch/example/results/nemotron3-nano-fsdp \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
   train.train_iters=10 \
@@ -131,7 +132,6 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   scheduler.lr_warmup_iters=2 \
   scheduler.lr_decay_iters=10 \
   checkpoint.save=/scratch/example/results/nemotron3-nano-fsdp \
-  checkpoint.load=/scratch/example/results/nemotron3-nano-fsdp \
   checkpoint.save_interval=10 \
   logger.log_interval=1 \
   ddp.use_megatron_fsdp=true \

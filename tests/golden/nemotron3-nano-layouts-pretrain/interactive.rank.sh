@@ -16,6 +16,7 @@ uv sync
 #   model.expert_model_parallel_size=8 \
 #   model.expert_tensor_parallel_size=1 \
 #   model.sequence_parallel=true \
+#   checkpoint.load=null \
 #   train.micro_batch_size=1 \
 #   train.global_batch_size=32 \
 #   train.train_iters=10 \
@@ -38,6 +39,7 @@ uv sync
 #   model.expert_model_parallel_size=8 \
 #   model.expert_tensor_parallel_size=1 \
 #   model.sequence_parallel=true \
+#   checkpoint.load=null \
 #   train.micro_batch_size=1 \
 #   train.global_batch_size=32 \
 #   train.train_iters=10 \
@@ -60,6 +62,7 @@ uv sync
 #   model.expert_model_parallel_size=8 \
 #   model.expert_tensor_parallel_size=1 \
 #   model.sequence_parallel=true \
+#   checkpoint.load=null \
 #   train.micro_batch_size=1 \
 #   train.global_batch_size=32 \
 #   train.train_iters=10 \

@@ -68,6 +68,7 @@ uv sync
 #   model.expert_model_parallel_size=8 \
 #   model.expert_tensor_parallel_size=1 \
 #   model.sequence_parallel=true \
+#   checkpoint.load=null \
 #   train.micro_batch_size=1 \
 #   train.global_batch_size=32 \
 #   train.train_iters=10 \
@@ -90,6 +91,7 @@ uv sync
 #   model.expert_model_parallel_size=8 \
 #   model.expert_tensor_parallel_size=1 \
 #   model.sequence_parallel=true \
+#   checkpoint.load=null \
 #   train.micro_batch_size=1 \
 #   train.global_batch_size=32 \
 #   train.train_iters=10 \
@@ -112,6 +114,7 @@ uv sync
 #   model.expert_model_parallel_size=8 \
 #   model.expert_tensor_parallel_size=1 \
 #   model.sequence_parallel=true \
+#   checkpoint.load=null \
 #   train.micro_batch_size=1 \
 #   train.global_batch_size=32 \
 #   train.train_iters=10 \

@@ -142,6 +142,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=8 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
   train.train_iters=10 \
@@ -208,6 +209,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=8 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
   train.train_iters=10 \
@@ -274,6 +276,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=8 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
   train.train_iters=10 \

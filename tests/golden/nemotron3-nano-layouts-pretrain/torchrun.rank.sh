@@ -19,6 +19,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   model.expert_model_parallel_size=8 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
   train.train_iters=10 \
@@ -50,6 +51,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   model.expert_model_parallel_size=8 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
   train.train_iters=10 \
@@ -81,6 +83,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   model.expert_model_parallel_size=8 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
   train.train_iters=10 \

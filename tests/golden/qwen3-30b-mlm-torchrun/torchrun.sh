@@ -57,6 +57,9 @@ export TORCH_NCCL_AVOID_RECORD_STREAMS=1
 # No reduction inside of NVSwitch: it takes memory of each GPU.
 export NCCL_NVLS_ENABLE=0
 
+# The allocator grows its segments: less memory is lost between them.
+export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+
 # Megatron-LM asserts it with tensor or context parallelism: kernels start in the order of the program.
 export CUDA_DEVICE_MAX_CONNECTIONS=1
 
@@ -90,7 +93,7 @@ srun \
   --container-mounts=/lustre:/lustre,/lustre/example/src/Megatron-Bridge:/opt/Megatron-Bridge \
   --no-container-mount-home \
   --container-writable \
-  --container-env=HF_HOME,UV_CACHE_DIR,NEMO_HOME,PYTHONUNBUFFERED,TORCH_NCCL_AVOID_RECORD_STREAMS,NCCL_NVLS_ENABLE,CUDA_DEVICE_MAX_CONNECTIONS,NCCL_IB_TIMEOUT,TOKENIZERS_PARALLELISM,MASTER_ADDR,MASTER_PORT \
+  --container-env=HF_HOME,UV_CACHE_DIR,NEMO_HOME,PYTHONUNBUFFERED,TORCH_NCCL_AVOID_RECORD_STREAMS,NCCL_NVLS_ENABLE,PYTORCH_CUDA_ALLOC_CONF,CUDA_DEVICE_MAX_CONNECTIONS,NCCL_IB_TIMEOUT,TOKENIZERS_PARALLELISM,MASTER_ADDR,MASTER_PORT \
   bash -c "$warmup_program" warmup
 
 # What each node runs: torchrun, which starts the ranks. It is read as it stands, so a variable in it is
@@ -163,7 +166,7 @@ srun \
   --container-mounts=/lustre:/lustre,/lustre/example/src/Megatron-Bridge:/opt/Megatron-Bridge \
   --no-container-mount-home \
   --container-writable \
-  --container-env=HF_HOME,UV_CACHE_DIR,NEMO_HOME,PYTHONUNBUFFERED,TORCH_NCCL_AVOID_RECORD_STREAMS,NCCL_NVLS_ENABLE,CUDA_DEVICE_MAX_CONNECTIONS,NCCL_IB_TIMEOUT,TOKENIZERS_PARALLELISM,MASTER_ADDR,MASTER_PORT \
+  --container-env=HF_HOME,UV_CACHE_DIR,NEMO_HOME,PYTHONUNBUFFERED,TORCH_NCCL_AVOID_RECORD_STREAMS,NCCL_NVLS_ENABLE,PYTORCH_CUDA_ALLOC_CONF,CUDA_DEVICE_MAX_CONNECTIONS,NCCL_IB_TIMEOUT,TOKENIZERS_PARALLELISM,MASTER_ADDR,MASTER_PORT \
   bash -c "$rank_program" rank 2>&1 |
   tee -a "$launch_log" || launch_exit="${PIPESTATUS[0]}"
 

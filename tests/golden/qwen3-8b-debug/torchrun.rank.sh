@@ -19,6 +19,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   model.expert_model_parallel_size=1 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=false \
+  checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
   train.train_iters=10 \

@@ -138,6 +138,7 @@ exec \
   model.expert_model_parallel_size=1 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=false \
+  checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=64 \
   train.train_iters=20 \
