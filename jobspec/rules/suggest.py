@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from math import gcd
-from typing import Any
 
 from jobspec.diagnostics.model import Sink
-from jobspec.frameworks import FRAMEWORKS
-from jobspec.spec.model import Spec
-from jobspec.syntax.nodes import find
+from jobspec.spec.build import layout_of
+from jobspec.spec.model import Layout, Spec
 
 _TRIES = 256  # in each direction; a size that is further off is no neighbour
 _LAWS = "JS230"  # the codes below it are laws of layout, batch and model
@@ -59,15 +57,15 @@ def _is_sound(spec: Spec) -> bool:
 
 
 def _with_size(spec: Spec, name: str, value: int) -> Spec:
-    sizes: dict[str, Any] = {name: value}
-    layout = spec.layout._replace(**sizes)
-    if name != "etp" and find(spec.tree, "/parallelism/etp") is None:
-        layout = layout._replace(etp=FRAMEWORKS[spec.framework].default_etp(layout.tp, layout.ep))
-    if find(spec.tree, "/parallelism/sp") is None:
-        layout = layout._replace(sp=layout.tp > 1)
-    return spec._replace(layout=layout)
+    return spec._replace(layout=_layout(spec, {name: value}, spec.layout.world))
 
 
 def _with_nodes(spec: Spec, nodes: int) -> Spec:
     resources = spec.resources._replace(nodes=nodes)
-    return spec._replace(resources=resources, layout=spec.layout._replace(world=resources.world))
+    return spec._replace(resources=resources, layout=_layout(spec, {}, resources.world))
+
+
+def _layout(spec: Spec, sizes: dict[str, int], world: int) -> Layout:
+    """Return the layout as the manifest has it, with some sizes changed; what it does not say follows them."""
+    section = spec.tree.get("parallelism")
+    return layout_of((section.data() if section else {}) | sizes, world, spec.framework)

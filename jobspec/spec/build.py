@@ -58,7 +58,7 @@ def build(tree: Mapping, pointer: str = "") -> Spec:
         args=data.get("args", {}),
         target=data.get("target"),
         resources=resources,
-        layout=_layout(data.get("parallelism", {}), resources.world, data["framework"]),
+        layout=layout_of(data.get("parallelism", {}), resources.world, data["framework"]),
         training=_fields(Training, data.get("training", {})),
         data=_data(data.get("data", {})),
         checkpoint=_fields(Checkpoint, data.get("checkpoint", {})),
@@ -102,7 +102,8 @@ def _resources(data: dict[str, Any]) -> Resources:
     )
 
 
-def _layout(data: dict[str, Any], world: int, framework: str) -> Layout:
+def layout_of(data: dict[str, Any], world: int, framework: str) -> Layout:
+    """Return the layout that a section ``parallelism`` describes, for a number of GPUs and a framework."""
     tp, pp, ep = data.get("tp", 1), data.get("pp", 1), data.get("ep", 1)
     pipeline = data.get("layout")
     vpp = data.get("vpp") or (virtual_size(pipeline, pp) if pipeline else None)
