@@ -342,7 +342,7 @@ def test_one_rank_of_each_node_syncs(site: Site) -> None:
 
     for record in site.record.iterdir():
         record.unlink()
-    failed = site.submit(site.compile(content).replace("|| uv sync ||", "|| (sleep 1 && exit 9) ||"))
+    failed = site.submit(site.compile(content).replace("uv sync || code", "(sleep 1 && exit 9) || code"))
     assert (failed.state, failed.exit_code) == ("FAILED", "9:0")
     assert failed.ranks == {}
 

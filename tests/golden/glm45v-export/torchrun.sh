@@ -64,8 +64,8 @@ export NCCL_NVLS_ENABLE=0
 export NCCL_IB_TIMEOUT=19
 export TOKENIZERS_PARALLELISM=False
 
-# The ranks meet on the first node. The port lies below the range of short-lived ports, and follows the job's ID, so
-# that two jobs on a node do not meet on one.
+# The ranks meet on the first node. The port lies below the range of short-lived ports, and follows the job's ID, since
+# jobs that share a node need different ones.
 hosts="$(scontrol show hostnames "$SLURM_JOB_NODELIST")"
 export MASTER_ADDR="${hosts%%$'\n'*}"
 export MASTER_PORT="$((15000 + SLURM_JOB_ID % 17000))"

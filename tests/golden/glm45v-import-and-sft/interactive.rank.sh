@@ -14,6 +14,7 @@ uv sync
 #   --pp 2 \
 #   --ep 16 \
 #   --etp 1
+
 # The job's own program, step train, for the GPUs of this node:
 # uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
 #   scripts/training/run_recipe.py \

@@ -69,8 +69,8 @@ export NCCL_NVLS_ENABLE=0
 export NCCL_IB_TIMEOUT=19
 export TOKENIZERS_PARALLELISM=False
 
-# The ranks meet on the first node. The port lies below the range of short-lived ports, and follows the job's ID, so
-# that two jobs on a node do not meet on one.
+# The ranks meet on the first node. The port lies below the range of short-lived ports, and follows the job's ID, since
+# jobs that share a node need different ones.
 hosts="$(scontrol show hostnames "$SLURM_JOB_NODELIST")"
 export MASTER_ADDR="${hosts%%$'\n'*}"
 export MASTER_PORT="$((15000 + SLURM_JOB_ID % 17000))"
@@ -114,7 +114,7 @@ cd /opt/Megatron-Bridge
 done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
 if ((SLURM_LOCALID == 0)); then
   code=0
-  ((code)) || uv sync || code=$?
+  uv sync || code=$?
   echo "$code" >"$done_file.new"
   mv "$done_file.new" "$done_file"
 else
@@ -171,7 +171,7 @@ cd /opt/Megatron-Bridge
 done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
 if ((SLURM_LOCALID == 0)); then
   code=0
-  ((code)) || uv sync || code=$?
+  uv sync || code=$?
   echo "$code" >"$done_file.new"
   mv "$done_file.new" "$done_file"
 else

@@ -78,6 +78,7 @@ uv sync
 #   logger.log_interval=1 \
 #   logger.wandb_project=layouts \
 #   logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp4
+
 # The job's own program, step tp2-pp2, for the GPUs of this node:
 # uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
 #   scripts/training/run_recipe.py \
@@ -101,6 +102,7 @@ uv sync
 #   logger.log_interval=1 \
 #   logger.wandb_project=layouts \
 #   logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp2-pp2
+
 # The job's own program, step tp2-cp2, for the GPUs of this node:
 # uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
 #   scripts/training/run_recipe.py \

@@ -11,7 +11,7 @@ cd /opt/Megatron-Bridge
 done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
 if ((SLURM_LOCALID == 0)); then
   code=0
-  ((code)) || uv sync || code=$?
+  uv sync || code=$?
   echo "$code" >"$done_file.new"
   mv "$done_file.new" "$done_file"
 else
