@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 Check = Callable[[Any], bool]
@@ -26,6 +27,7 @@ def is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+@cache
 def search_pattern(pattern: str) -> re.Pattern[str]:
     """Compile a pattern so that ``$`` is the end, as in ECMA 262; Python's also matches before a last newline."""
     return re.compile(pattern[:-1] + r"\Z" if pattern.endswith("$") else pattern)
@@ -49,10 +51,19 @@ def compile_gate(schema: dict[str, Any]) -> Check:
         NotImplementedError: the schema uses a keyword that is not known here.
 
     """
-    definitions: dict[str, Check] = {}
-    for name, definition in schema.get("$defs", {}).items():
-        definitions["#/$defs/" + name] = _compile(definition, definitions)
-    return _compile(schema, definitions)
+    return _compile(schema, _Definitions(schema.get("$defs", {})))
+
+
+class _Definitions(dict[str, Check]):
+    """The compiled definitions by their references, each compiled when a value first comes to it."""
+
+    def __init__(self, schemas: dict[str, Any]) -> None:
+        super().__init__()
+        self._schemas = schemas
+
+    def __missing__(self, reference: str) -> Check:
+        self[reference] = check = _compile(self._schemas[reference.removeprefix("#/$defs/")], self)
+        return check
 
 
 def _compile(schema: dict[str, Any], definitions: dict[str, Check]) -> Check:
@@ -92,10 +103,18 @@ def _if(value: dict[str, Any], schema: dict[str, Any], definitions: dict[str, Ch
 
 
 def _properties(value: dict[str, Any], schema: dict[str, Any], definitions: dict[str, Check]) -> Check:
-    known = {name: _compile(part, definitions) for name, part in value.items()}
     rest = schema.get("additionalProperties", True)
     other = (lambda _v: rest) if isinstance(rest, bool) else _compile(rest, definitions)
-    return lambda v: not isinstance(v, dict) or all(known.get(name, other)(part) for name, part in v.items())
+    known: dict[str, Check] = {}
+
+    def check(name: str) -> Check:  # compiled when the key first comes: a manifest has few of those that there are
+        if name not in value:
+            return other
+        if name not in known:
+            known[name] = _compile(value[name], definitions)
+        return known[name]
+
+    return lambda v: not isinstance(v, dict) or all(check(name)(part) for name, part in v.items())
 
 
 def _property_names(value: dict[str, Any], _schema: dict[str, Any], definitions: dict[str, Check]) -> Check:
@@ -109,8 +128,7 @@ def _items(value: dict[str, Any], _schema: dict[str, Any], definitions: dict[str
 
 
 def _pattern(value: str, _schema: dict[str, Any], _definitions: dict[str, Check]) -> Check:
-    search = search_pattern(value).search
-    return lambda v: not isinstance(v, str) or search(v) is not None
+    return lambda v: not isinstance(v, str) or search_pattern(value).search(v) is not None
 
 
 def _all_different(items: list[Any]) -> bool:

@@ -26,17 +26,22 @@ def load(name: str) -> dict[str, Any]:
     The files refer to each other, so that nothing is said twice; whoever uses a schema (an editor, the validator)
     gets one document. A reference to a whole file becomes a definition with the file's name.
     """
-    schema = _read(name)
+    files = {name: _read(name)}
+    schema = files[name]
     definitions = schema.setdefault("$defs", {})
     pending = _foreign_references(schema)
     while pending:
         file, _, fragment = pending.pop().partition("#")
         target = fragment.removeprefix("/$defs/") or file
-        if target not in definitions:
-            other = _read(file)
-            definitions.update(other.get("$defs", {}) if not fragment else {})
-            definitions[target] = other["$defs"][target] if fragment else _without(other, "$schema", "$defs")
-            pending += _foreign_references(definitions)
+        if target in definitions:
+            continue
+        if file not in files:
+            files[file] = _read(file)
+        other = files[file]
+        taken = dict(other.get("$defs", {})) if not fragment else {}
+        taken |= {target: other["$defs"][target] if fragment else _without(other, "$schema", "$defs")}
+        definitions.update(taken)
+        pending += _foreign_references(taken)
     _make_local(schema)
     return schema
 
