@@ -75,7 +75,7 @@ def compiled(compile_job: Any, **sections: Any) -> list[str]:
             "attention": "gqa",
             "num_query_groups": 8,
         },
-        training={"micro_batch_size": 1, "global_batch_size": 64, "seq_length": 4096},
+        training={"micro_batch_size": 1, "global_batch_size": 64, "seq_length": 4096, "train_iters": 9, "lr": 1e-4},
         checkpoint=None,
     )
     result = compile_job(content | sections)
@@ -111,8 +111,8 @@ def test_python_path_is_the_scripts_folder(compile_job: Any) -> None:
             framework="mlm",
             task="pretrain",
             script=script,
-            model={"num_layers": 8, "hidden_size": 64, "num_attention_heads": 8},
-            training={"micro_batch_size": 1, "global_batch_size": 64, "seq_length": 128},
+            model={"num_layers": 8, "hidden_size": 64, "num_attention_heads": 8, "max_position_embeddings": 128},
+            training={"micro_batch_size": 1, "global_batch_size": 64, "seq_length": 128, "train_iters": 9, "lr": 1e-4},
         )
         result = compile_job(content)
         assert result.script is not None, result.sink.sorted()
@@ -155,8 +155,8 @@ def environment(compile_job: Any, architecture: str, tp: int, args: dict[str, An
     content = job(
         framework="mlm",
         task="pretrain",
-        model={"num_layers": 8, "hidden_size": 64, "num_attention_heads": 8},
-        training={"micro_batch_size": 1, "global_batch_size": 128, "seq_length": 128},
+        model={"num_layers": 8, "hidden_size": 64, "num_attention_heads": 8, "max_position_embeddings": 128},
+        training={"micro_batch_size": 1, "global_batch_size": 128, "seq_length": 128, "train_iters": 9, "lr": 1e-4},
         parallelism={"tp": tp},
         args=args,
     )

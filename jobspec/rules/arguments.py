@@ -29,8 +29,8 @@ def unknown_argument(spec: Spec, report: Report) -> None:
     ```yaml
     framework: mlm
     task: pretrain
-    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096}
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
     args: {swigloo: true}
     ```
 
@@ -39,8 +39,8 @@ def unknown_argument(spec: Spec, report: Report) -> None:
     ```yaml
     framework: mlm
     task: pretrain
-    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096}
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
     args: {swiglu: true}
     ```
 
@@ -74,8 +74,8 @@ def argument_with_wrong_value(spec: Spec, report: Report) -> None:
     ```yaml
     framework: mlm
     task: pretrain
-    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096}
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
     args: {tokenizer-type: HugginFaceTokenizer}
     ```
 
@@ -84,8 +84,8 @@ def argument_with_wrong_value(spec: Spec, report: Report) -> None:
     ```yaml
     framework: mlm
     task: pretrain
-    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096}
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
     args: {tokenizer-type: HuggingFaceTokenizer}
     ```
 
@@ -141,8 +141,8 @@ def argument_of_a_section(spec: Spec, report: Report) -> None:
     ```yaml
     framework: mlm
     task: pretrain
-    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096}
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
     args: {tensor-model-parallel-size: 2}
     ```
 
@@ -151,8 +151,8 @@ def argument_of_a_section(spec: Spec, report: Report) -> None:
     ```yaml
     framework: mlm
     task: pretrain
-    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096}
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
     parallelism: {tp: 2, pp: 8}
     ```
 
@@ -178,16 +178,17 @@ def argument_of_a_section(spec: Spec, report: Report) -> None:
 def missing_argument(spec: Spec, report: Report) -> None:
     """Finds a job without something that its program asserts.
 
-    Why it matters: in Megatron-LM the model's layers, width and heads and the sequence length have no default, and a
-    folder to save needs an interval; inference needs a model. The program ends every rank, after the queue.
+    Why it matters: in Megatron-LM the model's layers, width, heads and positions, the sequence length, the iterations
+    and the learning rate have no default, a folder to save needs an interval, and Weights & Biases a folder to save.
+    The program ends every rank, after the queue.
 
     Example:
 
     ```yaml
     framework: mlm
     task: pretrain
-    model: {num_layers: 32, hidden_size: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096}
+    model: {num_layers: 32, hidden_size: 4096, max_position_embeddings: 4096}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
     ```
 
     Use instead:
@@ -195,11 +196,11 @@ def missing_argument(spec: Spec, report: Report) -> None:
     ```yaml
     framework: mlm
     task: pretrain
-    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096}
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
     ```
 
-    Source: Megatron-LM, megatron/training/arguments.py:1313-1370
+    Source: Megatron-LM, megatron/training/arguments.py:1313-1370, training.py:2586 and global_vars.py:267
     """
     program = program_of(spec)
     if program:
@@ -212,11 +213,72 @@ def missing_argument(spec: Spec, report: Report) -> None:
         "num-layers": ("/model/num_layers", spec.model.num_layers),
         "hidden-size": ("/model/hidden_size", spec.model.hidden_size),
         "num-attention-heads": ("/model/num_attention_heads", spec.model.num_attention_heads),
+        "max-position-embeddings": ("/model/max_position_embeddings", spec.model.max_position_embeddings),
         "seq-length": ("/training/seq_length", spec.training.seq_length),
+        "lr": ("/training/lr", spec.training.lr),
     }
+    if "train-samples" not in spec.args:
+        needed["train-iters"] = ("/training/train_iters", spec.training.train_iters)
+    if spec.logging.wandb:  # its folder lies in that of the checkpoints
+        needed["save"] = ("/checkpoint/save", spec.checkpoint.save)
     if spec.checkpoint.save:
         needed["save-interval"] = ("/checkpoint/save_interval", spec.checkpoint.save_interval)
     for flag, (pointer, value) in needed.items():
         if value is None and flag not in spec.args:
             place = pointer[1:].replace("/", ".")
             report(f"Megatron-LM needs `--{flag}`", at=pointer, help=(f"set `{place}`",))
+
+
+@rule("JS265", "contradicting-sizes", Severity.ERROR, unless=("JS251", "JS264"))
+def contradicting_sizes(spec: Spec, report: Report) -> None:
+    """Finds sizes that Megatron-LM's parser asserts to fit each other.
+
+    Why it matters: a head has a whole part of the width, a sequence is no longer than the positions, and a training
+    counts iterations or samples. The parser ends every rank, after the queue.
+
+    Example:
+
+    ```yaml
+    framework: mlm
+    task: pretrain
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 2048}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    ```
+
+    Use instead:
+
+    ```yaml
+    framework: mlm
+    task: pretrain
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    ```
+
+    Source: Megatron-LM, megatron/training/arguments.py:1279, 1332 and 1354
+    """
+    if spec.framework != "mlm" or not FRAMEWORKS["mlm"].tasks[spec.task].is_training:
+        return
+    model, length = spec.model, spec.training.seq_length
+    positions = model.max_position_embeddings
+    if positions is not None and length is not None and positions < length:
+        report(
+            f"a sequence of {length} tokens is longer than {positions} positions",
+            at="/training/seq_length",
+            also={"/model/max_position_embeddings": "positions"},
+            help=(f"use a `seq_length` of at most {positions}",),
+        )
+    width, heads = model.hidden_size, model.num_attention_heads
+    if width is not None and heads is not None and model.kv_channels is None and width % heads:
+        report(
+            f"a width of {width} cannot be divided over {heads} heads",
+            at="/model/hidden_size",
+            also={"/model/num_attention_heads": f"{heads} heads"},
+            help=("give the width of a head as `kv_channels`, or correct the sizes",),
+        )
+    if spec.training.train_iters is not None and spec.args.get("train-samples") is not None:
+        report(
+            "the training counts iterations and samples",
+            at="/args/train-samples",
+            also={"/training/train_iters": "iterations"},
+            help=("remove one of the two",),
+        )

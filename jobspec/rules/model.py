@@ -105,6 +105,8 @@ def uneven_experts(spec: Spec, report: Report) -> None:
     Source: Megatron-LM, megatron/training/arguments.py:1656 and megatron/core/transformer/moe/moe_layer.py:186
     """
     experts, ep = spec.model.num_experts, spec.layout.ep
+    if experts is None and spec.framework == "mlm" and "num-experts" not in spec.args:
+        experts = 0  # the facts are the flags: without --num-experts the model is dense
     if experts is None or ep == 1 or (experts and experts % ep == 0):
         return
     if experts:
@@ -151,4 +153,45 @@ def experts_without_sequence_parallelism(spec: Spec, report: Report) -> None:
             at="/parallelism/sp",
             also={"/parallelism/tp": "tensor parallelism", "/model/num_experts": f"{spec.model.num_experts} experts"},
             help=("use `sp: true`, or remove `sp`: it is on where `tp` is above 1",),
+        )
+
+
+@rule("JS229", "experts-with-bias", Severity.ERROR)
+def experts_with_bias(spec: Spec, report: Report) -> None:
+    """Finds experts that are split by tensor parallelism and have a bias.
+
+    Why it matters: the linear layers of Megatron-LM have a bias unless it is switched off, and experts with one cannot
+    be split: the configuration asserts it on every rank. Their tensor parallel size is tp unless `etp` says otherwise.
+
+    Example:
+
+    ```yaml
+    framework: mlm
+    task: pretrain
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096, num_experts: 64}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    parallelism: {tp: 2}
+    ```
+
+    Use instead:
+
+    ```yaml
+    framework: mlm
+    task: pretrain
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096, num_experts: 64}
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    parallelism: {tp: 2}
+    args: {disable-bias-linear: true}
+    ```
+
+    Source: Megatron-LM, megatron/core/transformer/transformer_config.py:2613
+    """
+    if spec.framework != "mlm" or not spec.model.num_experts or spec.layout.etp == 1:
+        return
+    if spec.args.get("disable-bias-linear") is not True:
+        report(
+            f"experts with a bias cannot be split over etp {spec.layout.etp}",
+            at="/args",
+            also={"/model/num_experts": f"{spec.model.num_experts} experts", "/parallelism/etp": "splits them"},
+            help=("add `disable-bias-linear: true` to `args`, or use `etp: 1`",),
         )

@@ -80,7 +80,7 @@ def uneven_pipeline(spec: Spec, report: Report) -> None:
     Source: Megatron-LM, megatron/core/transformer/transformer_block.py:104-156
     """
     split = _split(spec)
-    if split is None or (split.layers >= 0 and (split.stages <= 0 or split.layers % split.stages == 0)):
+    if split is None or _divides(split):
         return
     uneven = {key: "counts here" for key in _UNEVEN[spec.framework] if find(spec.tree, key)}
     report(
@@ -94,6 +94,12 @@ def uneven_pipeline(spec: Spec, report: Report) -> None:
             "write a `layout`, or name the recipe's own one in the model's `pipeline_layouts`",
         ),
     )
+
+
+def _divides(split: _Split) -> bool:
+    if split.stages > 0:
+        return split.layers >= 0 and split.layers % split.stages == 0 and (split.layers > 0 or not split.outer)
+    return split.stages == 0 and split.layers == 0  # the first and the last stage hold all layers
 
 
 @rule("JS222", "uneven-virtual-pipeline", Severity.ERROR, unless=(*_AFTER_WORLD, "JS221", "JS203"))
@@ -218,6 +224,9 @@ def _layout_fault(spec: Spec, text: str) -> tuple[str, dict[str, str]] | None:
         parts = stages(text)
     except ValueError as error:
         return f"the pipeline layout cannot be read: {error}", {}
+    uneven = {key: "cannot be combined" for key in _UNEVEN[spec.framework] if find(spec.tree, key)}
+    if uneven:
+        return "a pipeline layout says by itself what the first and the last stage hold", uneven
     pp, vpp, layers = spec.layout.pp, spec.layout.vpp or 1, spec.model.num_layers
     flat = "".join(parts)
     if len(parts) % pp:

@@ -89,8 +89,9 @@ def warmup_longer_than_decay(spec: Spec, report: Report) -> None:
     ```yaml
     framework: mlm
     task: pretrain
-    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 500, lr_warmup_iters: 500}
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
+    training:
+      {micro_batch_size: 1, global_batch_size: 64, seq_length: 512, train_iters: 500, lr: 1e-4, lr_warmup_iters: 500}
     ```
 
     Use instead:
@@ -98,8 +99,9 @@ def warmup_longer_than_decay(spec: Spec, report: Report) -> None:
     ```yaml
     framework: mlm
     task: pretrain
-    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 500, lr_warmup_iters: 50}
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
+    training:
+      {micro_batch_size: 1, global_batch_size: 64, seq_length: 512, train_iters: 500, lr: 1e-4, lr_warmup_iters: 50}
     ```
 
     Source: Megatron-LM, megatron/core/optimizer_param_scheduler.py:160
