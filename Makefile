@@ -6,7 +6,7 @@ MANIFEST ?= manifests/glm45v-sft.yaml
 
 .DEFAULT_GOAL := help
 SNAPSHOTS := tests/test_golden.py tests/test_invalid.py tests/test_diagnostics.py tests/test_example_target.py
-.PHONY: help compile test test-torch unit lint golden cluster bench clean
+.PHONY: help compile test test-torch oracle unit lint golden cluster bench clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -32,6 +32,12 @@ test-torch: $(VENV)/.ready ## run torch itself on the Slurm of the tests: a proc
 	$(BIN)/python -m venv $(VENV)-torch
 	$(VENV)-torch/bin/python -m pip install --quiet torch numpy
 	JOBSPEC_TORCH=$(abspath $(VENV)-torch) $(BIN)/python -m pytest tests/torch
+
+# ORACLE is a Python with torch and Bridge's own requirements; MEGATRON_LM and MEGATRON_BRIDGE are checkouts.
+oracle: ## ask the frameworks themselves anew: make oracle ORACLE=… MEGATRON_LM=… MEGATRON_BRIDGE=…
+	PYTHONPATH=$(MEGATRON_LM):. $(ORACLE) -m tests.oracle.generate mlm 5000 "Megatron-LM d98e8a64"
+	PYTHONPATH=$(MEGATRON_BRIDGE)/src:$(MEGATRON_LM):. $(ORACLE) -m tests.oracle.generate bridge 5000 \
+	  "Megatron-Bridge 067f987d with Megatron-LM d98e8a64"
 
 unit: $(VENV)/.ready ## run the tests that need no Slurm, in seconds
 	$(BIN)/python -m pytest --ignore tests/cluster -n auto

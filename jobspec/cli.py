@@ -75,7 +75,8 @@ def _open_missing_streams() -> None:
     """Open the null device where a standard stream is closed, so that no file takes its number."""
     for descriptor, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:
-            opened = os.open(os.devnull, os.O_RDWR)
+            # A closed standard output cannot be written to, and a script that nobody gets is an error.
+            opened = os.open(os.devnull, os.O_RDONLY if name == "stdout" else os.O_RDWR)
             if opened != descriptor:
                 os.dup2(opened, descriptor)
             setattr(sys, name, open(descriptor, mode, encoding="utf-8"))  # noqa: SIM115 - for the whole process

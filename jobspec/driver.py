@@ -32,6 +32,11 @@ class Session:
     def __init__(self) -> None:
         self._library = Library()
 
+    @property
+    def references(self) -> list[str]:
+        """The cluster and model files that were read."""
+        return self._library.paths
+
     def check(self, path: str) -> Compiled:
         """Check a file of any kind: a job manifest with all that it refers to, a cluster file, or a model file."""
         sink = Sink(_display(path))
@@ -79,7 +84,9 @@ class Session:
             return Compiled(sink)
         cluster = self._library.resolve("cluster", tree, sink)
         model = self._library.resolve("model", tree, sink)
-        models = [self._library.resolve("model", step, sink) for step in steps_of(tree)]
+        models = [
+            self._library.resolve("model", step, sink, f"/steps/{index}") for index, step in enumerate(steps_of(tree))
+        ]
         if cluster is None or sink.has_errors:
             return Compiled(sink)
         spec = build_job(merge(tree, cluster, model), models)

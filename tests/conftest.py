@@ -35,7 +35,7 @@ BASE: dict[str, Any] = {
 
 
 # What only a training has; a job of another task begins without it.
-TRAINING = ("recipe", "parallelism", "training", "checkpoint")
+TRAINING = ("recipe", "parallelism", "training", "data", "checkpoint")
 
 
 def job(**sections: Any) -> dict[str, Any]:
@@ -46,6 +46,8 @@ def job(**sections: Any) -> dict[str, Any]:
     changed = copy.deepcopy(BASE)
     if sections.get("framework") == "mlm":
         changed.pop("recipe")
+        changed["parallelism"] = {"pp": 8}  # its facts are its flags: without experts it is dense
+        changed["data"] = {"dataset": "mock"}
     if sections.get("task") in ("import", "export", "roundtrip", "inference", "command"):
         for name in TRAINING:
             changed.pop(name, None)

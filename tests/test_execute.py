@@ -51,6 +51,7 @@ class Run:
             "SLURM_JOB_NUM_NODES": str(nodes),
             "SLURM_JOB_NODELIST": ",".join(f"node{number:03}" for number in range(1, nodes + 1)),
             "SLURM_NTASKS_PER_NODE": self.directive("ntasks-per-node"),
+            "SLURM_NTASKS": str(nodes * int(self.directive("ntasks-per-node"))),
             "SLURMD_NODENAME": "node001",
             **SECRETS,
             **environment,

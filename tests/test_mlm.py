@@ -72,7 +72,7 @@ def compiled(compile_job: Any, **sections: Any) -> list[str]:
             "num_layers": 32,
             "hidden_size": 4096,
             "num_attention_heads": 32,
-            "attention": "gqa",
+            "max_position_embeddings": 4096,
             "num_query_groups": 8,
         },
         training={"micro_batch_size": 1, "global_batch_size": 64, "seq_length": 4096, "train_iters": 9, "lr": 1e-4},

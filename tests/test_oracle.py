@@ -31,13 +31,50 @@ def errors(sample: dict[str, Any], framework: str) -> list[str]:
     return [found.kind.code for found in sink.sorted() if found.is_error]
 
 
-@pytest.mark.parametrize("framework", ["mlm"])
-def test_rules_agree_with_the_framework(framework: str) -> None:
-    """A job has an error exactly where the framework refuses it."""
-    wrong: Counter[str] = Counter()
-    for record in records(framework):
-        found = errors(record, framework)
-        if bool(found) != ("error" in record):
-            wrong[f"{found} / {record.get('error', 'taken')[:60]}"] += 1
+# What jobspec refuses and what was asked for the data takes: it builds no model and runs no step.
+LATER = {
+    "JS204": "the first step asserts that the sequence can be split (megatron/core/tensor_parallel/mappings.py)",
+    "JS212": "the first step raises it (megatron/core/pipeline_parallel/schedules.py:1160)",
+    "JS221": "pp 1 with a first and a last stage builds a model of the last one's layers (transformer_block.py:140)",
+    "JS226": "Bridge asserts it when the expert layer is built (megatron/core/transformer/moe/moe_layer.py:186)",
+    "JS227": "the first step raises it (megatron/core/transformer/moe/moe_layer.py:637)",
+    "JS228": "a `vpp` beside a layout is no flag of Megatron-LM; the manifest contradicts itself",
+}
 
-    assert wrong == {}
+# What a framework refuses and a manifest cannot show.
+UNSEEN = {
+    ("bridge", "num_moe_experts must be non None"): "whether the recipe's model has experts is not said",
+    ("bridge", "self.max_lr >= self.min_lr"): "the learning rate is the recipe's",
+}
+
+
+@pytest.mark.parametrize("framework", ["mlm", "bridge"])
+def test_rules_agree_with_the_framework(framework: str) -> None:
+    """A job has an error exactly where the framework refuses it, but for what is explained above."""
+    unexplained: Counter[str] = Counter()
+    explained: set[str] = set()
+    taken = 0
+    for record in records(framework):
+        found, said = errors(record, framework), record.get("error")
+        taken += said is None
+        if bool(found) == (said is not None):
+            continue
+        if said is None and all(code in LATER for code in found):
+            explained.update(found)
+        elif said and any(of == framework and text in said for of, text in UNSEEN):
+            explained.add(said)
+        else:
+            unexplained[f"{found} / {said}"] += 1
+
+    assert unexplained == {}
+    assert {"JS204", "JS212", "JS227"} <= explained
+    assert 1000 < taken < 4000  # the data say something of both
+
+
+def test_data_name_their_source() -> None:
+    """Each file says which commits were asked, and holds as many jobs as it says."""
+    for framework in ("mlm", "bridge"):
+        first, *lines = (FOLDER / f"{framework}.jsonl").read_text(encoding="utf-8").splitlines()
+        head = json.loads(first)
+        assert "d98e8a64" in head["source"]
+        assert head["count"] == len(lines) >= 5000

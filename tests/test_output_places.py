@@ -26,7 +26,7 @@ def shell(line: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
 @pytest.mark.parametrize(
     ("line", "code"),
     [
-        ("$jobspec compile $M >&-", 0),
+        ("$jobspec compile $M >&-", 1),  # a script that nobody gets
         ("$jobspec compile $M 2>&-", 0),
         ("$jobspec check $BAD >&-", 1),
         ("$jobspec check $BAD 2>&- >&-", 1),

@@ -19,37 +19,54 @@ def run(arguments: argparse.Namespace) -> int:
     mistake = _usage_mistake(arguments)
     if mistake:
         return say_usage(mistake)
-    session = Session()
-    sinks: list[Sink] = []
     output: list[str] = []  # what is printed: the one script, or with --check the differences
     try:
         with Staging() as staging:
             if _is_folder(arguments) and not arguments.check:
                 staging.make_folder(arguments.output)
-            for manifest in arguments.manifests:
-                compiled = session.compile(manifest, arguments.target)
-                if compiled.sink.sorted():
-                    sinks.append(compiled.sink)
-                if compiled.script is None:
-                    continue
-                text = _emit(compiled, arguments.emit)
-                place = _place(arguments, manifest)
-                if place is None:
-                    output.append(text)
-                elif arguments.check:
-                    output += _compare(place, text)
-                else:
-                    staging.write(place, text, executable=arguments.emit == "script")
-            if print_diagnostics(sinks, arguments, sys.stderr):
-                raise _FailedError
-    except _FailedError:
-        return 1
+            _compile_all(arguments, staging, output)
+    except _FailedError as failed:
+        return failed.code
     print_text("".join(output))
     return int(arguments.check and bool(output))
 
 
+def _compile_all(arguments: argparse.Namespace, staging: Staging, output: list[str]) -> None:
+    """Compile each manifest into the staging or the output.
+
+    Raises:
+        _FailedError: there was an error, and it has been told.
+
+    """
+    session = Session()
+    sinks: list[Sink] = []
+    for manifest in arguments.manifests:
+        compiled = session.compile(manifest, arguments.target)
+        if compiled.sink.sorted():
+            sinks.append(compiled.sink)
+        if compiled.script is None:
+            continue
+        text = _emit(compiled, arguments.emit)
+        place = _place(arguments, manifest)
+        if place is None:
+            output.append(text)
+        elif arguments.check:
+            output += _compare(place, text)
+        else:
+            staging.write(place, text, executable=arguments.emit == "script")
+    if print_diagnostics(sinks, arguments, sys.stderr):
+        raise _FailedError(1)
+    overwritten = _overwritten(arguments, session.references)
+    if overwritten and not arguments.check:
+        raise _FailedError(say_usage(f"{overwritten} is a cluster or model file that was read"))
+
+
 class _FailedError(Exception):
     """Unwinds the staging: there was an error, so nothing is written."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__()
+        self.code = code
 
 
 def _usage_mistake(arguments: argparse.Namespace) -> str | None:
@@ -63,7 +80,7 @@ def _usage_mistake(arguments: argparse.Namespace) -> str | None:
         return several if len(arguments.manifests) > 1 else None
     if len(arguments.manifests) > 1 and os.path.exists(arguments.output) and not os.path.isdir(arguments.output):
         return f"several manifests make several files, but {arguments.output} is no folder"
-    manifests = {os.path.realpath(one) for one in arguments.manifests}
+    manifests = {os.path.realpath("/dev/stdin" if one == "-" else one) for one in arguments.manifests}
     taken: set[str] = set()
     for manifest in arguments.manifests:
         place = str(_place(arguments, manifest))
@@ -74,6 +91,13 @@ def _usage_mistake(arguments: argparse.Namespace) -> str | None:
             return f"several manifests would be written to {place}"
         taken.add(real)
     return None
+
+
+def _overwritten(arguments: argparse.Namespace, read: list[str]) -> str | None:
+    """Return a place to write to that is one of the files that were read."""
+    files = {os.path.realpath(path) for path in read}
+    places = [_place(arguments, manifest) for manifest in arguments.manifests]
+    return next((place for place in places if place and os.path.realpath(place) in files), None)
 
 
 def _is_folder(arguments: argparse.Namespace) -> bool:
@@ -101,7 +125,9 @@ def _emit(compiled: Compiled, what: str) -> str:
         return compiled.script.rank_program
     from jobspec.ir.dump import dump
 
-    return dump(compiled.plan if what == "ir" else compiled.spec)
+    if what == "ir" or compiled.spec is None:
+        return dump(compiled.plan)
+    return dump(compiled.spec.steps or compiled.spec)
 
 
 def _compare(place: str, text: str) -> list[str]:

@@ -64,6 +64,8 @@ _OPTIONAL: tuple[_Setting, ...] = (
     ("checkpoint.save_interval", "/checkpoint/save_interval", lambda s: s.checkpoint.save_interval),
     ("train.exit_duration_in_mins", "/checkpoint/minutes_before_limit", lambda s: s.exit_minutes),
     ("train.exit_signal_handler", "/slurm/signal", lambda s: s.slurm.signal is not None or None),
+    # Slurm signals every process of the step, and a worker without the handler would end at once.
+    ("train.exit_signal_handler_for_dataloader", "/slurm/signal", lambda s: s.slurm.signal is not None or None),
     ("logger.log_interval", "/logging/log_interval", lambda s: s.logging.log_interval),
     ("logger.tensorboard_dir", "/logging/tensorboard", lambda s: s.logging.tensorboard),
     ("logger.wandb_project", "/logging/wandb/project", lambda s: _wandb(s, "project")),
@@ -75,10 +77,12 @@ _OPTIONAL: tuple[_Setting, ...] = (
     ("profiling.profile_step_end", "/launch/nsys/last_step", lambda s: s.launch.nsys and s.launch.nsys.last_step),
 )
 
-# Other names of the same settings: Bridge overwrites the first two and moves the others to `validation`.
+# Other names of the same settings, or of their opposite: Bridge overwrites the first two, refuses the third beside
+# iterations, and moves the others to `validation`.
 _ALIASES = {
     "model.seq_length": "/training/seq_length",
     "dataset.sequence_length": "/training/seq_length",
+    "train.train_samples": "/training/train_iters",
     "train.eval_iters": "/training/eval_iters",
     "train.eval_interval": "/training/eval_interval",
 }

@@ -11,6 +11,7 @@ from jobspec.frameworks.flags import Value, show_flag
 from jobspec.frameworks.protocol import Task
 from jobspec.ir.plan import Program
 from jobspec.shell.commands import command
+from jobspec.syntax.nodes import find
 
 if TYPE_CHECKING:
     from jobspec.spec.model import Conversion, Spec
@@ -19,10 +20,11 @@ DEFAULT_INFERENCE = "scripts/inference/text_generation.py"
 
 
 def _layout(spec: Spec) -> list[tuple[str, Value]]:
-    """Return the sizes under the names that all of these programs have; they know no cp and no vpp."""
+    """Return the sizes under the names that all of these programs have; ``--etp`` is 1 where it is left out."""
     layout = spec.layout
     sizes: list[tuple[str, Value]] = [("tp", layout.tp), ("pp", layout.pp), ("ep", layout.ep)]
-    return [*sizes, ("etp", layout.etp)] if layout.ep > 1 else sizes
+    said = find(spec.tree, "/parallelism/etp") is not None
+    return [*sizes, ("etp", layout.etp)] if layout.ep > 1 or said else sizes
 
 
 def _conversion(spec: Spec) -> Program:

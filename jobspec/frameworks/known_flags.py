@@ -57,8 +57,8 @@ class Program(NamedTuple):
 def program_of(spec: Spec) -> Program | None:
     """Return the program of a job, ``None`` where its flags are not known: one that is another's may have more."""
     if spec.framework == "mlm" and spec.task != "command":
-        script = spec.script or DEFAULT_SCRIPT
-        return Program("pretrain_gpt.py", _megatron_lm(), RENAMED) if script.endswith("pretrain_gpt.py") else None
+        name = posixpath.basename(spec.script or DEFAULT_SCRIPT)
+        return Program(name, _megatron_lm(), RENAMED) if name == "pretrain_gpt.py" else None
     if spec.framework == "bridge" and spec.task == "inference":
         script = posixpath.normpath(spec.script or DEFAULT_INFERENCE)
         for path, flags in _bridge().items():

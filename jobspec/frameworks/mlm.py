@@ -24,6 +24,7 @@ _Setting = tuple[str, str, Callable[["Spec"], Value]]
 DEFAULT_SCRIPT = "3rdparty/Megatron-LM/pretrain_gpt.py"
 
 _SECTIONS: tuple[_Setting, ...] = (
+    ("sft", "/task", lambda s: s.task == "sft"),
     ("tensor-model-parallel-size", "/parallelism/tp", lambda s: s.layout.tp),
     ("pipeline-model-parallel-size", "/parallelism/pp", lambda s: s.layout.pp),
     # There is no flag for the virtual size itself; the number of chunks a stage is the same, and a layout tells it
@@ -57,6 +58,8 @@ _SECTIONS: tuple[_Setting, ...] = (
     ("save-interval", "/checkpoint/save_interval", lambda s: s.checkpoint.save_interval),
     ("exit-duration-in-mins", "/checkpoint/minutes_before_limit", lambda s: s.exit_minutes),
     ("exit-signal-handler", "/slurm/signal", lambda s: s.slurm.signal is not None),
+    # Slurm signals every process of the step, and a worker without the handler would end at once.
+    ("exit-signal-handler-for-dataloader", "/slurm/signal", lambda s: s.slurm.signal is not None),
     ("log-interval", "/logging/log_interval", lambda s: s.logging.log_interval),
     ("tensorboard-dir", "/logging/tensorboard", lambda s: s.logging.tensorboard),
     ("wandb-project", "/logging/wandb/project", lambda s: s.logging.wandb.project if s.logging.wandb else None),
@@ -68,13 +71,19 @@ _SECTIONS: tuple[_Setting, ...] = (
     ("profile-step-end", "/launch/nsys/last_step", lambda s: s.launch.nsys and s.launch.nsys.last_step),
 )
 
+# Other flags of the same settings: an alias, and the virtual size by the layers of a chunk.
+_ALIASES = {
+    "persistent-save-interval": "/checkpoint/save_interval",
+    "num-layers-per-virtual-pipeline-stage": "/parallelism/vpp",
+}
+
 # The model's shape, which Megatron Bridge takes from the recipe; a fact that is not known can stand under `args`.
 _MODEL: tuple[_Setting, ...] = (
     ("num-layers", "/model/num_layers", lambda s: s.model.num_layers),
     ("hidden-size", "/model/hidden_size", lambda s: s.model.hidden_size),
     ("ffn-hidden-size", "/model/ffn_hidden_size", lambda s: s.model.ffn_hidden_size),
     ("num-attention-heads", "/model/num_attention_heads", lambda s: s.model.num_attention_heads),
-    ("group-query-attention", "/model/attention", lambda s: s.model.attention == "gqa"),
+    ("group-query-attention", "/model/attention", lambda s: _query_groups(s) is not None),
     ("num-query-groups", "/model/num_query_groups", lambda s: _query_groups(s)),
     ("multi-latent-attention", "/model/attention", lambda s: s.model.attention == "mla"),
     ("kv-channels", "/model/kv_channels", lambda s: s.model.kv_channels),
@@ -86,8 +95,8 @@ _MODEL: tuple[_Setting, ...] = (
 
 
 def _query_groups(spec: Spec) -> int | None:
-    # Without --group-query-attention the number would be passed over (argument_utils.py:330).
-    return spec.model.num_query_groups if spec.model.attention == "gqa" else None
+    """Return the number of groups of a model that has them; latent attention has none."""
+    return spec.model.num_query_groups if spec.model.attention in (None, "gqa") else None
 
 
 def _data_path(spec: Spec) -> list[str | int | float] | None:
@@ -98,9 +107,13 @@ def _data_path(spec: Spec) -> list[str | int | float] | None:
     return [part for weight, path in zip(data.weights, data.paths, strict=True) for part in (weight, path)]
 
 
+# The facts that the checks read stand in the model alone, also where they are not known there.
+_CHECKED = ("num-layers", "num-attention-heads", "num-query-groups", "num-experts")
+
+
 def model_flags(spec: Spec) -> dict[str, str]:
-    """Return the flags that the model's facts give, and where each stands."""
-    return {flag: pointer for flag, pointer, value in _MODEL if value(spec) not in (None, False)}
+    """Return the flags that the model's facts give, or have to give, and where each stands."""
+    return {flag: pointer for flag, pointer, value in _MODEL if flag in _CHECKED or value(spec) not in (None, False)}
 
 
 def _command(spec: Spec) -> Command:
@@ -126,6 +139,6 @@ _TRAINING = Task(
 FRAMEWORK = Framework(
     title="Megatron-LM",
     tasks={"pretrain": _TRAINING, "sft": _TRAINING, "command": COMMAND},
-    owned={flag: pointer for flag, pointer, _ in _SECTIONS},
+    owned={flag: pointer for flag, pointer, _ in _SECTIONS} | _ALIASES,
     default_etp=lambda tp, _ep: tp,  # megatron/core/model_parallel_config.py:506
 )

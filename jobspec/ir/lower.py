@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from jobspec.frameworks import FRAMEWORKS
-from jobspec.ir.plan import Container, JobHeader, Plan, Step, StepKind
-from jobspec.ir.required_paths import required_paths
+from jobspec.ir.plan import Container, JobHeader, Plan, Spread, Step, StepKind
+from jobspec.ir.required_paths import host_path, required_paths
 from jobspec.ir.summary import summary
 from jobspec.spec.model import Spec
+from jobspec.spec.time import seconds
 
 
 def lower(spec: Spec) -> Plan:
@@ -37,22 +38,36 @@ def lower(spec: Spec) -> Plan:
         mpi=spec.cluster.mpi,
         steps=tuple(_launch(launch) for launch in spec.launches),
         stop_on_failure=spec.launch.on_failure == "stop",
+        last_start=_last_start(spec),
     )
 
 
 def _launch(spec: Spec) -> Step:
     task = FRAMEWORKS[spec.framework].tasks[spec.task]
-    binding = [f"--cpu-bind={spec.launch.cpu_bind}"] if spec.launch.cpu_bind else []
+    numa, spread = spec.launch.numa_nodes, task.spread(spec)
+    bound = numa is not None and spread is Spread.PER_GPU
     return Step(
         kind=StepKind.LAUNCH,
-        spread=task.spread(spec),
-        program=task.program(spec)._replace(numa_nodes=spec.launch.numa_nodes),
+        spread=spread,
+        program=task.program(spec)._replace(numa=(numa, spec.cluster.gpus_per_node) if bound and numa else None),
         name=spec.step.name if spec.step else None,
-        unless_exists=spec.step.unless_exists if spec.step else None,
+        unless_exists=_unless_exists(spec),
         kill_on_bad_exit=spec.launch.kill_on_bad_exit,
         is_training=task.is_training,
-        srun_options=(*binding, *spec.slurm.srun),
+        cpu_bind=spec.launch.cpu_bind if spread is Spread.PER_GPU else None,
+        srun_options=spec.slurm.srun,
     )
+
+
+def _last_start(spec: Spec) -> int | None:
+    margin = spec.slurm.signal_seconds
+    return None if margin is None or not spec.steps else max(0, seconds(spec.resources.time) - margin)
+
+
+def _unless_exists(spec: Spec) -> str | None:
+    """Return where the path lies on the host: like all others of a manifest it is what the container sees."""
+    path = spec.step.unless_exists if spec.step else None
+    return (path and spec.container.enabled and host_path(path, spec.container.mounts)) or path
 
 
 def _container(spec: Spec) -> Container | None:

@@ -88,7 +88,7 @@ class Program(NamedTuple):
         setup: what one task of each node runs first, while the others wait for it.
         python_path: the folder that comes first on PYTHONPATH, before what the image has there; ``None`` for none.
         python: the interpreter that runs ``main``, which then begins with a script; empty where it is no Python.
-        numa_nodes: NUMA nodes over which the ranks of a node are spread, in order; ``None`` for no binding.
+        numa: NUMA nodes and GPUs of a node, over which its ranks are spread in order; ``None`` for no binding.
         profile: what is profiled; ``None`` for nothing.
     """
 
@@ -97,7 +97,7 @@ class Program(NamedTuple):
     main: Command
     python_path: str | None = None
     setup: tuple[Command, ...] = ()
-    numa_nodes: int | None = None
+    numa: tuple[int, int] | None = None
     profile: Profile | None = None
 
 
@@ -115,6 +115,7 @@ class Step(NamedTuple):
         name: which of several launches it is; ``None`` where there is only one.
         unless_exists: a path that makes the step superfluous.
         log: the file that keeps the step's output, besides the job's own output; ``None`` for the latter alone.
+        cpu_bind: the value of ``srun --cpu-bind``, for tasks that are ranks; ``None`` where the site's default stands.
         srun_options: further options of srun, as they are written.
         is_training: whether its program runs iterations.
         report_losses: whether the loss lines of ``log`` are printed when it has ended.
@@ -128,6 +129,7 @@ class Step(NamedTuple):
     unless_exists: str | None = None
     log: Word | None = None
     kill_on_bad_exit: bool = False
+    cpu_bind: str | None = None
     srun_options: tuple[str, ...] = ()
     is_training: bool = False
     report_losses: bool = False
@@ -142,6 +144,7 @@ class Plan(NamedTuple):
         secrets: names of variables whose values come from the submitting shell.
         mpi: the value of ``srun --mpi``; ``None`` where the site's default stands.
         stop_on_failure: whether the job ends when a launch has failed, and not only after the last one.
+        last_start: seconds after which no further launch begins, since the ranks have been told to end; ``None``: none.
 
     """
 
@@ -154,6 +157,7 @@ class Plan(NamedTuple):
     mpi: str | None
     steps: tuple[Step, ...]
     stop_on_failure: bool = True
+    last_start: int | None = None
 
     @property
     def launches(self) -> tuple[Step, ...]:

@@ -23,7 +23,7 @@ def required_paths(spec: Spec) -> tuple[str, ...]:
     for launch in spec.launches:
         read += [path for path in _read(launch) if not any(_is_within(path, folder) for folder in written)]
         written += _written(launch)
-    on_host = [_host_path(path, container.mounts) if container.enabled else path for path in read]
+    on_host = [host_path(path, container.mounts) if container.enabled else path for path in read]
     return tuple(dict.fromkeys([*first, *(path for path in on_host if path)]))
 
 
@@ -49,7 +49,7 @@ def _is_within(path: str, folder: str) -> bool:
     return f"{path}/".startswith(f"{folder.rstrip('/')}/")
 
 
-def _host_path(path: str, mounts: tuple[Mount, ...]) -> str | None:
+def host_path(path: str, mounts: tuple[Mount, ...]) -> str | None:
     """Return where a path of the container lies on the host, ``None`` where it is the image's own."""
     inside = [mount for mount in mounts if _is_within(path, mount.target)]
     if not inside:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from jobspec.frameworks import FRAMEWORKS
-from jobspec.spec.model import Layout, Spec
+from jobspec.spec.build import MODEL_SIZES, UNTRAINED
+from jobspec.spec.model import Spec
 
 
 def summary(spec: Spec) -> tuple[str, ...]:
@@ -24,7 +25,7 @@ def _recipe(spec: Spec) -> str:
 
 
 def _sizes(spec: Spec) -> list[str]:
-    layout = [] if spec.command else [f"Layout: {_layout(spec.layout)}"]
+    layout = [] if spec.command else [f"Layout: {_layout(spec)}"]
     micro, batch, dp = spec.training.micro_batch_size, spec.training.global_batch_size, spec.layout.dp
     if micro is None or batch is None:
         return layout
@@ -33,7 +34,10 @@ def _sizes(spec: Spec) -> list[str]:
     return [*layout, f"Batch:  {batch} samples a step: dp {dp}, micro batch {micro}, {count}{length}"]
 
 
-def _layout(layout: Layout) -> str:
+def _layout(spec: Spec) -> str:
+    layout = spec.layout
+    if spec.task in UNTRAINED:
+        return ", ".join(f"{name} {getattr(layout, name)}" for name in MODEL_SIZES)
     sizes = {"tp": layout.tp, "pp": layout.pp, "vpp": layout.vpp, "cp": layout.cp, "ep": layout.ep, "etp": layout.etp}
     shown = [f"{name} {size}" for name, size in sizes.items() if size is not None]
     return ", ".join([*shown, f"dp {layout.dp}", "sequence parallel" if layout.sp else "no sequence parallelism"])

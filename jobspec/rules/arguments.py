@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jobspec.diagnostics.model import Severity
-from jobspec.frameworks import FRAMEWORKS
+from jobspec.frameworks import FRAMEWORKS, is_training
 from jobspec.frameworks.known_flags import Flag, program_of
 from jobspec.frameworks.mlm import model_flags
 from jobspec.rules.registry import Report, rule
@@ -32,6 +32,7 @@ def unknown_argument(spec: Spec, report: Report) -> None:
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
     training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
     args: {swigloo: true}
+    data: {dataset: mock}
     ```
 
     Use instead:
@@ -42,6 +43,7 @@ def unknown_argument(spec: Spec, report: Report) -> None:
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
     training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
     args: {swiglu: true}
+    data: {dataset: mock}
     ```
 
     Source: Megatron-LM, megatron/training/arguments.py, renamed flags: :591-637; Megatron-Bridge, scripts/inference
@@ -77,6 +79,7 @@ def argument_with_wrong_value(spec: Spec, report: Report) -> None:
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
     training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
     args: {tokenizer-type: HugginFaceTokenizer}
+    data: {dataset: mock}
     ```
 
     Use instead:
@@ -87,6 +90,7 @@ def argument_with_wrong_value(spec: Spec, report: Report) -> None:
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
     training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
     args: {tokenizer-type: HuggingFaceTokenizer}
+    data: {dataset: mock}
     ```
 
     Source: the parsers themselves (jobspec/frameworks/mlm_flags.json and bridge_flags.json)
@@ -144,6 +148,7 @@ def argument_of_a_section(spec: Spec, report: Report) -> None:
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
     training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
     args: {tensor-model-parallel-size: 2}
+    data: {dataset: mock}
     ```
 
     Use instead:
@@ -154,6 +159,7 @@ def argument_of_a_section(spec: Spec, report: Report) -> None:
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
     training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
     parallelism: {tp: 2, pp: 8}
+    data: {dataset: mock}
     ```
 
     Source: docs/guide.md, "Megatron-LM"
@@ -189,6 +195,7 @@ def missing_argument(spec: Spec, report: Report) -> None:
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, max_position_embeddings: 4096}
     training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    data: {dataset: mock}
     ```
 
     Use instead:
@@ -198,18 +205,15 @@ def missing_argument(spec: Spec, report: Report) -> None:
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
     training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    data: {dataset: mock}
     ```
 
     Source: Megatron-LM, megatron/training/arguments.py:1313-1370, training.py:2586 and global_vars.py:267
     """
-    program = program_of(spec)
-    if program:
-        for flag, facts in program.flags.items():
-            if facts.required and flag not in spec.args:
-                report(f"`{program.name}` needs `--{flag}`", at="/args", help=(f"add `{flag}` to `args`",))
+    _miss_required(spec, report)
     if spec.framework != "mlm" or spec.task == "command":
         return
-    needed = {
+    needed: dict[str, tuple[str, object]] = {
         "num-layers": ("/model/num_layers", spec.model.num_layers),
         "hidden-size": ("/model/hidden_size", spec.model.hidden_size),
         "num-attention-heads": ("/model/num_attention_heads", spec.model.num_attention_heads),
@@ -229,6 +233,18 @@ def missing_argument(spec: Spec, report: Report) -> None:
             report(f"Megatron-LM needs `--{flag}`", at=pointer, help=(f"set `{place}`",))
 
 
+def _miss_required(spec: Spec, report: Report) -> None:
+    program = program_of(spec)
+    if program is None:
+        return
+    for flag, facts in program.flags.items():
+        if facts.required and flag not in spec.args and not flag.endswith("model_path"):
+            report(f"`{program.name}` needs `--{flag}`", at="/args", help=(f"add `{flag}` to `args`",))
+    model = [flag for flag in program.flags if flag.replace("-", "_") in ("hf_model_path", "megatron_model_path")]
+    if model and not any(flag in spec.args for flag in model):
+        report(f"`{program.name}` needs a model", at="/args", help=(f"add `{model[0]}` to `args`",))
+
+
 @rule("JS265", "contradicting-sizes", Severity.ERROR, unless=("JS251", "JS264"))
 def contradicting_sizes(spec: Spec, report: Report) -> None:
     """Finds sizes that Megatron-LM's parser asserts to fit each other.
@@ -243,6 +259,7 @@ def contradicting_sizes(spec: Spec, report: Report) -> None:
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 2048}
     training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    data: {dataset: mock}
     ```
 
     Use instead:
@@ -252,11 +269,12 @@ def contradicting_sizes(spec: Spec, report: Report) -> None:
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
     training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    data: {dataset: mock}
     ```
 
     Source: Megatron-LM, megatron/training/arguments.py:1279, 1332 and 1354
     """
-    if spec.framework != "mlm" or not FRAMEWORKS["mlm"].tasks[spec.task].is_training:
+    if spec.framework != "mlm" or not is_training(spec):
         return
     model, length = spec.model, spec.training.seq_length
     positions = model.max_position_embeddings

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from jobspec.diagnostics.model import Severity
 from jobspec.rules.registry import Report, rule
+from jobspec.schema.gate import is_integer
 from jobspec.spec.model import Spec
 
 #: The largest global batch that the schema takes.
@@ -87,10 +88,20 @@ def too_few_microbatches(spec: Spec, report: Report) -> None:
     )
     settings: Mapping[str, object] = spec.overrides if spec.framework == "bridge" else spec.args
     # A recipe may have set the size of a group; then the table of its layouts is what is known of it.
-    if micro is None or batch is None or spec.layout.vpp is None or _GROUP_SIZE[spec.framework] in settings:
+    if micro is None or batch is None or spec.layout.vpp is None:
         return
+    given = settings.get(_GROUP_SIZE[spec.framework])
+    size = given if is_integer(given) and isinstance(given, int) else pp
     count = batch // (micro * dp)
-    if count >= pp and count % pp == 0:
+    if pp <= size <= count and (count % size == 0 or count % size >= pp):
+        return
+    if given is not None:
+        report(
+            f"{count} microbatches cannot be taken in groups of {size} by {pp} stages",
+            at=f"/{'overrides' if spec.framework == 'bridge' else 'args'}/{_GROUP_SIZE[spec.framework]}",
+            also={"/training/global_batch_size": f"{count} microbatches a rank", "/parallelism/pp": f"{pp} stages"},
+            notes=("a group has at least pp microbatches and at most all, and what remains is none or at least pp",),
+        )
         return
     group = micro * dp * pp
     near = [one for one in (batch // group * group, -(-batch // group) * group) if 0 < one <= LARGEST_BATCH]

@@ -48,10 +48,11 @@ def mounts_on_one_target(spec: Spec, report: Report) -> None:
 
 @rule("JS245", "registry-with-slash", Severity.ERROR)
 def registry_with_slash(spec: Spec, report: Report) -> None:
-    """Finds an image whose registry ends with a slash, as Docker writes it.
+    """Finds an image that Enroot would look for on Docker Hub: a registry with a slash, or a relative path.
 
-    Why it matters: Enroot separates a registry with `#`. With a slash it asks Docker Hub for a repository of that whole
-    name, and every node fails with "URL https://registry-1.docker.io/v2/nvcr.io/... returned error code: 401".
+    Why it matters: a file has an absolute path, and nothing in it is expanded. Enroot separates a registry with `#`;
+    with a slash it asks Docker Hub for a repository of that whole name, and every node fails with "URL
+    https://registry-1.docker.io/v2/nvcr.io/... returned error code: 401".
 
     Example:
 
@@ -68,8 +69,16 @@ def registry_with_slash(spec: Spec, report: Report) -> None:
     Source: enroot, doc/cmd/import.md, the form of a URI; pyxis, README, --container-image
     """
     image = spec.container.image or ""
-    match = None if image.startswith("/") else _HOST.match(image)
-    if match:
+    if image.startswith("/"):
+        return
+    match = _HOST.match(image)
+    if image.startswith((".", "~", "$")) or image.endswith(".sqsh"):
+        report(
+            f"`{image}` is no absolute path, so it is the name of a repository on Docker Hub to Enroot",
+            at="/container/image",
+            help=("write the path from `/` on",),
+        )
+    elif match:
         report(
             f"`{match.group(1)}` is followed by a slash, so it is no registry to Enroot",
             at="/container/image",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import posixpath
+
 from jobspec.diagnostics.model import Severity
 from jobspec.frameworks import FRAMEWORKS, TASK_KEYS
 from jobspec.rules.registry import Report, rule
+from jobspec.spec.build import MODEL_SIZES, UNTRAINED
 from jobspec.spec.model import Spec
 from jobspec.syntax.nodes import Mapping, find
 
@@ -22,6 +25,7 @@ def task_of_another_framework(spec: Spec, report: Report) -> None:
     task: lora
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
     training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    data: {dataset: mock}
     ```
 
     Use instead:
@@ -31,6 +35,7 @@ def task_of_another_framework(spec: Spec, report: Report) -> None:
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
     training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    data: {dataset: mock}
     ```
 
     Source: Megatron-Bridge, src/megatron/bridge/peft and scripts/conversion; Megatron-LM has no counterpart
@@ -77,6 +82,19 @@ def key_of_another_task(spec: Spec, report: Report) -> None:
                 notes=("it has " + ", ".join(f"`{one}`" for one in sorted(own.keys)),),
                 help=(f"remove `{key}`",),
             )
+
+    if spec.task in UNTRAINED:
+        section = f"{spec.step.pointer if spec.step else ''}/parallelism"
+        said = find(spec.tree, section)
+        for key in said.entries if isinstance(said, Mapping) else ():
+            if key not in MODEL_SIZES:
+                report(
+                    f"`{spec.task}` has no `{key}`",
+                    at=f"/parallelism/{key}",
+                    also={"/task": "the task"},
+                    notes=("it has " + ", ".join(f"`{one}`" for one in MODEL_SIZES),),
+                    help=(f"remove `{key}`",),
+                )
 
 
 @rule("JS253", "missing-key-of-the-task", Severity.ERROR, unless=("JS251",))
@@ -176,10 +194,17 @@ def inference_without_coordinator(spec: Spec, report: Report) -> None:
 
     Source: Megatron-Bridge, scripts/inference/text_generation.py
     """
-    script = spec.script or "text_generation.py"
-    if spec.task != "inference" or spec.layout.ep == 1 or not script.endswith("text_generation.py"):
+    script = posixpath.basename(spec.script or "text_generation.py")
+    if spec.task != "inference" or spec.layout.ep == 1 or script != "text_generation.py":
         return
-    if not any(spec.args.get(name) for name in ("use-coordinator", "use-legacy-generation")):
+    if all(spec.args.get(name) for name in ("use-coordinator", "use-legacy-generation")):
+        report(
+            "the legacy engine has no coordinator",
+            at="/args/use-coordinator",
+            also={"/args/use-legacy-generation": "the legacy engine"},
+            help=("remove one of the two",),
+        )
+    elif not any(spec.args.get(name) for name in ("use-coordinator", "use-legacy-generation")):
         report(
             f"text generation with ep {spec.layout.ep} needs a coordinator",
             at="/args",

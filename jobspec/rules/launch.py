@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobspec.diagnostics.model import Severity
-from jobspec.frameworks import FRAMEWORKS
+from jobspec.frameworks import is_training
 from jobspec.rules.registry import Report, rule
 from jobspec.spec.model import Spec
 
@@ -31,7 +31,7 @@ def profile_out_of_range(spec: Spec, report: Report) -> None:
     nsys, iterations = spec.launch.nsys, spec.training.train_iters
     if nsys is None:
         return
-    if not FRAMEWORKS[spec.framework].tasks[spec.task].is_training:
+    if not is_training(spec):
         if spec.step is None:
             report(f"`{spec.task}` has no iterations to profile", at="/launch/nsys", also={"/task": "the task"})
         return
@@ -88,4 +88,142 @@ def warmup_without_its_container(spec: Spec, report: Report) -> None:
             at="/launch/warmup",
             also={"/container/enabled": "no container", "/launch/uv": "no uv"},
             help=("use `warmup: none`" if spec.container.enabled else "use `warmup: once`",),
+        )
+
+
+@rule("JS275", "uneven-numa-nodes", Severity.ERROR)
+def uneven_numa_nodes(spec: Spec, report: Report) -> None:
+    """Finds a binding to NUMA nodes that the GPUs of a node do not divide over, or of a program that is not a GPU's.
+
+    Why it matters: the GPUs of a node belong to its NUMA nodes in equal shares, and each rank is bound to the one of
+    its GPU. A program that runs once on a node would be bound to the first one.
+
+    Example:
+
+    ```yaml
+    launch: {numa_nodes: 3}
+    ```
+
+    Use instead:
+
+    ```yaml
+    launch: {numa_nodes: 2}
+    ```
+
+    Source: numactl(8); `numactl --hardware` and `nvidia-smi topo -m` on a node
+    """
+    numa, gpus = spec.launch.numa_nodes, spec.cluster.gpus_per_node
+    if numa is None:
+        return
+    if gpus % numa:
+        report(
+            f"the {gpus} GPUs of a node cannot be divided over {numa} NUMA nodes",
+            at="/launch/numa_nodes",
+            also={"/cluster/gpus_per_node": f"{gpus} GPUs"},
+        )
+    if spec.command is not None and spec.command.spread != "per-gpu" and spec.step is None:
+        report(
+            f"a program that runs {spec.command.spread} has no GPU of its own to be bound beside",
+            at="/launch/numa_nodes",
+            also={"/command/spread": "how often it runs"},
+            help=("remove `numa_nodes`",),
+        )
+
+
+@rule("JS276", "nothing-saved-at-the-end", Severity.WARNING)
+def nothing_saved_at_the_end(spec: Spec, report: Report) -> None:
+    """Finds a training that is to end before its time limit, but has no folder to save to.
+
+    Why it matters: Megatron-LM then ends without saving, and Megatron Bridge saves to `nemo_experiments` in its
+    checkout, where the next job of the same recipe saves too.
+
+    Example:
+
+    ```yaml
+    checkpoint: {pretrained: /lustre/models/glm, minutes_before_limit: 15}
+    ```
+
+    Use instead:
+
+    ```yaml
+    checkpoint: {pretrained: /lustre/models/glm, minutes_before_limit: 15, save: /lustre/results/run}
+    ```
+
+    Source: Megatron-LM, megatron/training/training.py:4105; Megatron-Bridge, src/megatron/bridge/recipes/common.py:46
+    """
+    ends = {
+        "/checkpoint/minutes_before_limit": spec.checkpoint.minutes_before_limit,
+        "/slurm/signal": spec.slurm.signal,
+    }
+    if spec.checkpoint.save is not None or not is_training(spec):
+        return
+    for pointer, value in ends.items():
+        if value is not None:
+            report(
+                "the training ends before its limit, but does not say where to save",
+                at=pointer,
+                help=("add `save: FOLDER` to `checkpoint`",),
+            )
+
+
+@rule("JS277", "ranks-with-one-cpu", Severity.WARNING)
+def ranks_with_one_cpu(spec: Spec, report: Report) -> None:
+    """Finds a job that shares its nodes and asks for no CPUs.
+
+    Why it matters: with `exclusive` a job has every CPU of its nodes. Without it Slurm gives each task one, which a
+    rank shares with its data loaders.
+
+    Example:
+
+    ```yaml
+    resources: {nodes: 16, time: "24:00:00", exclusive: false}
+    ```
+
+    Use instead:
+
+    ```yaml
+    resources: {nodes: 16, time: "24:00:00", exclusive: false, cpus_per_gpu: 14}
+    ```
+
+    Source: sbatch(1), --cpus-per-task and --exclusive
+    """
+    resources = spec.resources
+    if not resources.exclusive and resources.cpus_per_gpu is None:
+        report(
+            "each rank gets one CPU",
+            at="/resources/exclusive",
+            help=("add `cpus_per_gpu`, with the CPUs of a node divided by its GPUs",),
+        )
+
+
+@rule("JS278", "sync-into-readonly-container", Severity.WARNING)
+def sync_into_readonly_container(spec: Spec, report: Report) -> None:
+    """Finds a warm-up that installs packages into a container whose root cannot be written.
+
+    Why it matters: uv installs into the environment of the image, unless UV_PROJECT_ENVIRONMENT leads elsewhere. Every
+    node fails with "Read-only file system".
+
+    Example:
+
+    ```yaml
+    container: {image: /lustre/images/nemo.sqsh, writable: false}
+    ```
+
+    Use instead:
+
+    ```yaml
+    container: {image: /lustre/images/nemo.sqsh, writable: false}
+    launch: {warmup: none}
+    ```
+
+    Source: pyxis, README, --container-writable; uv, "Project environment path"
+    """
+    container = spec.container
+    syncs = spec.launch.uv and spec.launch.warmup != "none"
+    if container.enabled and container.writable is False and syncs and "UV_PROJECT_ENVIRONMENT" not in spec.env:
+        report(
+            "the warm-up installs into a container that cannot be written",
+            at="/container/writable",
+            also={"/launch/warmup": "the warm-up"},
+            help=("remove `writable`, or use `warmup: none`",),
         )

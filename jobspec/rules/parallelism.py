@@ -122,7 +122,7 @@ def interleaving_without_stages(spec: Spec, report: Report) -> None:
             at="/parallelism/vpp",
             also={"/parallelism/pp": "one stage"},
             notes=("an interleaved pipeline needs pp above 1",),
-            help=("remove `vpp`, or use `pp: 2` or more",),
+            help=("use `pp: 2` or more" if spec.layout.pipeline else "remove `vpp`, or use `pp: 2` or more",),
         )
 
 

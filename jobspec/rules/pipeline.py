@@ -33,11 +33,17 @@ _UNEVEN = {
 
 
 class _Split(NamedTuple):
-    """What is dealt out evenly, and to how many stages; ``outer`` are the layers of a first and a last stage."""
+    """What is dealt out evenly, and to how many stages.
+
+    Attributes:
+        outer: the layers of a first and a last stage, where they are given.
+        counted: the embedding and the loss, where they count as a layer.
+    """
 
     layers: int
     stages: int
     outer: tuple[int, ...]
+    counted: int
 
 
 def _split(spec: Spec) -> _Split | None:
@@ -48,7 +54,8 @@ def _split(spec: Spec) -> _Split | None:
     values = spec.overrides if spec.framework == "bridge" else spec.args
     first, last, embedding, loss = (values.get(key.split("/")[2]) for key in _UNEVEN[spec.framework])
     outer = tuple(size for size in (first, last) if isinstance(size, int) and not isinstance(size, bool))
-    return _Split(layers - sum(outer) + (embedding is True) + (loss is True), spec.layout.pp - len(outer), outer)
+    counted = (embedding is True) + (loss is True)
+    return _Split(layers - sum(outer) + counted, spec.layout.pp - len(outer), outer, counted)
 
 
 def _recipe_layouts(spec: Spec) -> tuple[tuple[int, int], ...]:
@@ -97,6 +104,8 @@ def uneven_pipeline(spec: Spec, report: Report) -> None:
 
 
 def _divides(split: _Split) -> bool:
+    if any(size < 1 for size in split.outer) or (split.outer and split.counted):
+        return False  # an outer stage has a layer, and is not counted together with the embedding or the loss
     if split.stages > 0:
         return split.layers >= 0 and split.layers % split.stages == 0 and (split.layers > 0 or not split.outer)
     return split.stages == 0 and split.layers == 0  # the first and the last stage hold all layers
@@ -235,10 +244,28 @@ def _layout_fault(spec: Spec, text: str) -> tuple[str, dict[str, str]] | None:
         }
     if len(parts) != pp * vpp:
         return f"the layout has {len(parts)} stages, and not pp·vpp = {pp * vpp}", {"/parallelism/vpp": "set here"}
-    if not flat.startswith("E") or not flat.endswith("L") or flat.count("E") != 1 or flat.count("L") != 1:
+    if (flat[:1], flat[-1:], flat.count("E"), flat.count("L")) != ("E", "L", 1, 1):
         return "the layout has to begin with the one `E` and to end with the one `L`", {}
     if "t" in flat.partition("m")[2]:
         return "the layout has a layer `t` behind an `m`", {}
+    if "m" in flat or spec.framework == "mlm":
+        fault = _prediction_fault(spec, parts)
+        if fault:
+            return fault
     if layers is not None and flat.count("t") != layers:
         return f"the layout has {flat.count('t')} layers, but the model {layers}", {"/model/num_layers": "its layers"}
+    return None
+
+
+def _prediction_fault(spec: Spec, parts: list[str]) -> tuple[str, dict[str, str]] | None:
+    """Return what is wrong with the layers of multi-token prediction in a layout."""
+    pp, vpp = spec.layout.pp, spec.layout.vpp or 1
+    holding = [index for index, part in enumerate(parts) if "m" in part]
+    count = "".join(parts).count("m")
+    if len(holding) > 1:
+        return "the layout has `m` in more than one stage", {}
+    if holding and holding[0] < pp * (vpp - 1):
+        return "the layout has `m` elsewhere than in the last stage of a rank", {}
+    if spec.framework == "mlm" and count != (spec.args.get("mtp-num-layers") or 0):
+        return f"the layout has {count} `m`, which is not `--mtp-num-layers`", {"/args/mtp-num-layers": "set here"}
     return None

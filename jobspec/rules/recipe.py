@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from jobspec.diagnostics.model import Severity
-from jobspec.frameworks import FRAMEWORKS
+from jobspec.frameworks import FRAMEWORKS, is_training
 from jobspec.frameworks.bridge import recipe_mode
 from jobspec.frameworks.bridge_recipes import known, recipe_name
 from jobspec.rules.registry import Report, rule
@@ -114,7 +114,11 @@ def override_of_a_section(spec: Spec, report: Report) -> None:
     """
     owned = FRAMEWORKS[spec.framework].owned
     for key in spec.overrides:
-        pointer = owned.get(key.lstrip("+"))
+        parts = key.lstrip("+").split(".")
+        # A part of a field that is owned whole, such as an item of its list, is owned too.
+        pointer = next(
+            (owned[name] for end in range(len(parts), 0, -1) if (name := ".".join(parts[:end])) in owned), None
+        )
         if pointer:
             place = pointer[1:].replace("/", ".")
             report(
@@ -185,6 +189,9 @@ def paths_without_their_dataset(spec: Spec, report: Report) -> None:
     Source: Megatron-Bridge, src/megatron/bridge/recipes/utils/dataset_utils.py, _megatron_indexed_dataset_config
     """
     data = spec.data
+    if spec.framework == "mlm":
+        _check_data_of_megatron_lm(spec, report)
+        return
     if data.paths and data.dataset not in (None, "megatron-indexed"):
         report(
             f"the data set `{data.dataset}` has no paths",
@@ -206,6 +213,39 @@ def paths_without_their_dataset(spec: Spec, report: Report) -> None:
             notes=("without a blend Megatron Bridge trains on mock data",),
             help=("add `paths`, or use `dataset: mock`",),
         )
+
+
+def _check_data_of_megatron_lm(spec: Spec, report: Report) -> None:
+    data = spec.data
+    given = [name for name in spec.args if name in _DATA_FLAGS or name.endswith("-data-path")]
+    if not is_training(spec) or (given and data.dataset is None):
+        return
+    if data.dataset not in (None, "mock", "megatron-indexed"):
+        report(
+            f"Megatron-LM has no data set `{data.dataset}`",
+            at="/data/dataset",
+            help=("give `paths` of indexed data, or use `dataset: mock`",),
+        )
+    elif data.dataset == "mock" and data.paths:
+        report("mock data have no paths", at="/data/paths", also={"/data/dataset": "mock data"}, help=("remove one",))
+    elif data.dataset != "mock" and not data.paths:
+        report(
+            "there are no data to train on",
+            at="/data",
+            notes=("without a path Megatron-LM trains on mock data, and says nothing",),
+            help=("add `data: {paths: [PREFIX]}`, or say `data: {dataset: mock}`",),
+        )
+    if data.weights and len(data.weights) != len(data.paths):
+        report(
+            f"there are {len(data.weights)} weights for {len(data.paths)} paths",
+            at="/data/weights",
+            also={"/data/paths": f"{len(data.paths)} paths"} if data.paths else {},
+            help=("write one weight for each path",),
+        )
+
+
+# Flags of Megatron-LM that name data too.
+_DATA_FLAGS = ("data-args-path", "per-split-data-args-path", "sft-dataset", "fim-data")
 
 
 @rule("JS236", "override-set-twice", Severity.ERROR)

@@ -82,7 +82,8 @@ class Report:
     def _written(self, pointer: str) -> str:
         """Return where a value of a step is written: in the step, or in the job."""
         in_step = self._step + pointer
-        return in_step if self._step and find(self._tree, in_step) else pointer
+        missing = find(self._tree, pointer) is None  # then the step is where to write it
+        return in_step if self._step and (missing or find(self._tree, in_step)) else pointer
 
     def _span(self, pointer: str) -> Span | None:
         node = find(self._tree, pointer)
@@ -95,5 +96,8 @@ class Report:
             if key:
                 return key.span
             section = section.rpartition("/")[0]
+        step = find(self._tree, f"{self._step}/name") if self._step else None
+        if step:
+            return step.span
         start = self._tree.span.start
         return Span(self._tree.span.source, start, start)

@@ -92,6 +92,7 @@ def warmup_longer_than_decay(spec: Spec, report: Report) -> None:
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
     training:
       {micro_batch_size: 1, global_batch_size: 64, seq_length: 512, train_iters: 500, lr: 1e-4, lr_warmup_iters: 500}
+    data: {dataset: mock}
     ```
 
     Use instead:
@@ -102,6 +103,7 @@ def warmup_longer_than_decay(spec: Spec, report: Report) -> None:
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
     training:
       {micro_batch_size: 1, global_batch_size: 64, seq_length: 512, train_iters: 500, lr: 1e-4, lr_warmup_iters: 50}
+    data: {dataset: mock}
     ```
 
     Source: Megatron-LM, megatron/core/optimizer_param_scheduler.py:160

@@ -10,8 +10,15 @@ from jobspec.spec.time import seconds
 # What jobspec prints itself, and the key that decides it.
 _OWN = {
     **dict.fromkeys(("job-name",), "name"),
-    **dict.fromkeys(("account", "partition", "nodes", "time", "mem", "exclusive"), "resources"),
-    **dict.fromkeys(("gpus-per-node", "gres", "gpus", "ntasks-per-node", "ntasks"), "resources.gpus_per_node"),
+    **dict.fromkeys(("account", "partition", "nodes", "time", "exclusive"), "resources"),
+    **dict.fromkeys(("mem", "mem-per-cpu", "mem-per-gpu"), "resources.memory"),
+    **dict.fromkeys(("cpus-per-task", "cpus-per-gpu"), "resources.cpus_per_gpu"),
+    **dict.fromkeys(("gpus-per-node", "gres", "gpus", "gpus-per-task", "gpus-per-socket"), "resources.gpus_per_node"),
+    **dict.fromkeys(("ntasks", "ntasks-per-node", "ntasks-per-gpu", "tasks-per-node"), "resources.gpus_per_node"),
+    **dict.fromkeys(("tres-per-task", "ntasks-per-core", "ntasks-per-socket"), "resources.gpus_per_node"),
+    **dict.fromkeys(("cpu-bind",), "launch.cpu_bind"),
+    **dict.fromkeys(("container-name", "container-save"), "launch.warmup"),
+    **dict.fromkeys(("container-workdir", "container-entrypoint", "no-container-entrypoint"), "container"),
     **dict.fromkeys(("output", "error", "open-mode"), "logs"),
     **dict.fromkeys(("mpi",), "the cluster's mpi"),
     **dict.fromkeys(("export", "container-env"), "env"),
@@ -25,14 +32,16 @@ _KEYS = frozenset(
         *("segment", "requeue", "no-requeue", "mail-type", "mail-user"),
     )
 )
+# Options that make a program of Slurm say something and end.
+_STARTS_NOTHING = frozenset(("help", "usage", "version", "test-only", "no-shell", "wrap"))
 
 
 @rule("JS271", "option-set-twice", Severity.ERROR)
 def option_set_twice(spec: Spec, report: Report) -> None:
-    """Finds an option of sbatch or srun that has a key of its own.
+    """Finds an option of sbatch or srun that has a key of its own, or that starts nothing.
 
     Why it matters: of an option that is given twice Slurm takes the last one and says nothing, and pyxis refuses some
-    with "Plugin initialization failed". And the checks read the keys.
+    with "Plugin initialization failed". And the checks read the keys. With `--help` srun ends, and nothing has run.
 
     Example:
 
@@ -52,7 +61,13 @@ def option_set_twice(spec: Spec, report: Report) -> None:
         for index, option in enumerate(options):
             name = option.removeprefix("--").partition("=")[0]
             key = _OWN.get(name) or (f"slurm.{name.replace('-', '_')}" if name in _KEYS and where == "sbatch" else None)
-            if key:
+            if name in _STARTS_NOTHING:
+                report(
+                    f"with `--{name}` nothing is started, and that is no failure",
+                    at=f"/slurm/{where}/{index}",
+                    help=("remove it",),
+                )
+            elif key:
                 report(
                     f"`--{name}` is set by `{key}`",
                     at=f"/slurm/{where}/{index}",
@@ -83,11 +98,12 @@ def no_time_to_save(spec: Spec, report: Report) -> None:
     Source: sbatch(1), --signal; Megatron-Bridge, src/megatron/bridge/training/config.py, exit_duration_in_mins
     """
     limit = seconds(spec.resources.time)
-    margins = {"/checkpoint/minutes_before_limit": 60 * (spec.checkpoint.minutes_before_limit or 0)}
-    if spec.slurm.signal:
-        margins["/slurm/signal"] = int(spec.slurm.signal.partition("@")[2])
-    for pointer, margin in margins.items():
-        if margin and margin >= limit > 0:
+    # The program counts whole minutes, and zero is none to it.
+    margins = {"/checkpoint/minutes_before_limit": (60 * (spec.checkpoint.minutes_before_limit or 0), limit // 60 * 60)}
+    if spec.slurm.signal_seconds:
+        margins["/slurm/signal"] = spec.slurm.signal_seconds, limit
+    for pointer, (margin, whole) in margins.items():
+        if margin and margin >= whole and limit > 0:
             report(
                 f"the job has {limit // 60} minutes, and is to end {margin // 60} minutes before that",
                 at=pointer,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jobspec.diagnostics.model import Severity
+from jobspec.frameworks import FRAMEWORKS, TASK_KEYS, is_training
 from jobspec.rules.registry import Report, rule
 from jobspec.spec.model import Spec
 
@@ -68,8 +69,8 @@ def steps_save_to_one_folder(spec: Spec, report: Report) -> None:
     """
     first: dict[str, str] = {}
     for step in spec.steps:
-        folder, name = step.checkpoint.save, step.step.name
-        if folder is None or step.conversion is not None:
+        folder, name = (step.checkpoint.save or "").rstrip("/"), step.step.name
+        if not folder or step.conversion is not None:
             continue
         if folder in first:
             report(
@@ -80,5 +81,72 @@ def steps_save_to_one_folder(spec: Spec, report: Report) -> None:
         first.setdefault(folder, name)
 
 
+@rule("JS293", "key-without-a-step", Severity.ERROR)
+def key_without_a_step(spec: Spec, report: Report) -> None:
+    """Finds a key of the job that none of its steps has use for.
+
+    Why it matters: a step takes from the job what its task has. What no step takes is a setting that somebody believes
+    in.
+
+    Example:
+
+    ```yaml
+    args: {swiglu: true}
+    steps: [{name: train}]
+    ```
+
+    Use instead:
+
+    ```yaml
+    steps: [{name: train, overrides: {model.gated_linear_unit: true}}]
+    ```
+
+    Source: docs/guide.md, "Several launches"
+    """
+    tasks = FRAMEWORKS[spec.framework].tasks
+    used = {key for step in spec.steps if step.task in tasks for key in tasks[step.task].keys}
+    for key in sorted(TASK_KEYS - used):
+        if spec.whole and key in spec.whole.entries:
+            report(f"no step has use for `{key}`", at=f"/{key}", help=(f"remove `{key}`",))
+    if spec.launch.nsys and not any(is_training(step) for step in spec.steps):
+        report("no step has iterations to profile", at="/launch/nsys", help=("remove `nsys`",))
+
+
+@rule("JS294", "time-margin-of-a-step", Severity.ERROR)
+def time_margin_of_a_step(spec: Spec, report: Report) -> None:
+    """Finds a time after which a program ends by itself, in a job with several steps.
+
+    Why it matters: the program counts from its own start, and knows nothing of the steps before it. A later step would
+    be killed at the job's limit with its minutes left.
+
+    Example:
+
+    ```yaml
+    steps: [{name: a}, {name: b, checkpoint: {save: /lustre/results/b}}]
+    checkpoint: {pretrained: /lustre/models/glm, save: /lustre/results/a, minutes_before_limit: 15}
+    ```
+
+    Use instead:
+
+    ```yaml
+    steps: [{name: a}, {name: b, checkpoint: {save: /lustre/results/b}}]
+    checkpoint: {pretrained: /lustre/models/glm, save: /lustre/results/a}
+    slurm: {signal: TERM@900}
+    ```
+
+    Source: Megatron-LM, megatron/training/training.py:4105; Megatron-Bridge, src/megatron/bridge/training/train.py:1472
+    """
+    if len(spec.steps) == 1:
+        return
+    for step in spec.steps:
+        if step.checkpoint.minutes_before_limit is not None:
+            report(
+                "`minutes_before_limit` counts from the start of a step, and not of the job",
+                at="/checkpoint/minutes_before_limit",
+                help=("use `slurm: {signal: TERM@SECONDS}`",),
+            )
+            return
+
+
 #: Rules that look at all steps of a job.
-STEP_RULES = (steps_with_one_name, steps_save_to_one_folder)
+STEP_RULES = (steps_with_one_name, steps_save_to_one_folder, key_without_a_step, time_margin_of_a_step)

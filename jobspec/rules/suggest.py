@@ -68,4 +68,4 @@ def _with_nodes(spec: Spec, nodes: int) -> Spec:
 def _layout(spec: Spec, sizes: dict[str, int], world: int) -> Layout:
     """Return the layout as the manifest has it, with some sizes changed; what it does not say follows them."""
     section = spec.tree.get("parallelism")
-    return layout_of((section.data() if section else {}) | sizes, world, spec.framework)
+    return layout_of((section.data() if section else {}) | sizes, world, spec.framework, spec.task)

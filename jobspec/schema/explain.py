@@ -113,7 +113,8 @@ class _Finding:
     def example(self) -> tuple[str, ...]:
         """A help line with the schema's first example of the value."""
         examples = _mapping(self.error.schema).get("examples")
-        return (f"for instance `{self.name}: {show_value(examples[0])}`",) if examples else ()
+        named = "" if self.subject.startswith("an item") else f"{self.name}: "
+        return (f"for instance `{named}{show_value(examples[0])}`",) if examples else ()
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -127,7 +128,9 @@ def _unknown_keys(finding: _Finding) -> None:
             continue
         pointer = nodes.join_pointer(finding.pointer, name)
         key = nodes.find_key(finding.root, pointer)
-        homes = _sections_with(finding.schema, name)
+        # Only at the top is a section that knows the key a better guess than a similar key of this one.
+        is_top = re.fullmatch(r"(/steps/\d+)?", finding.pointer)
+        homes = _sections_with(finding.schema, name) if is_top or not closest(name, known) else []
         meant = None if homes else closest(name, known.keys() - finding.value.keys())
         if meant:
             finding.misspelt.add((finding.pointer, meant))
@@ -137,8 +140,14 @@ def _unknown_keys(finding: _Finding) -> None:
             at=key.span if key else None,
             pointer=pointer,
             notes=() if meant or homes else ("known here: " + ", ".join(f"`{one}`" for one in sorted(known)),),
-            help=(f"did you mean `{meant}`?",) if meant else tuple(f"`{name}` belongs in `{home}`" for home in homes),
+            help=(f"did you mean `{meant}`?",)
+            if meant
+            else tuple(f"`{name}` belongs in {_home(home, known)}" for home in homes),
         )
+
+
+def _home(section: str, known: Mapping[str, Any]) -> str:
+    return f"`{section}`" if not known or section in known or "steps" in known else f"the job's `{section}`"
 
 
 def _sections_with(schema: dict[str, Any], name: str) -> list[str]:

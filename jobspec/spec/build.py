@@ -29,6 +29,10 @@ from jobspec.spec.model import (
 from jobspec.spec.pipeline_layout import virtual_size
 from jobspec.syntax.nodes import Mapping
 
+#: Tasks that load a model and train nothing, and the sizes that their programs know.
+UNTRAINED = ("import", "export", "roundtrip", "inference")
+MODEL_SIZES = ("tp", "pp", "ep", "etp")
+
 #: The environment variable that each shared cache is found by.
 CACHE_VARIABLES = {
     "hf_home": "HF_HOME",
@@ -58,7 +62,7 @@ def build(tree: Mapping, pointer: str = "") -> Spec:
         args=data.get("args", {}),
         target=data.get("target"),
         resources=resources,
-        layout=layout_of(data.get("parallelism", {}), resources.world, data["framework"]),
+        layout=layout_of(data.get("parallelism", {}), resources.world, data["framework"], data["task"]),
         training=_fields(Training, data.get("training", {})),
         data=_data(data.get("data", {})),
         checkpoint=_fields(Checkpoint, data.get("checkpoint", {})),
@@ -102,8 +106,10 @@ def _resources(data: dict[str, Any]) -> Resources:
     )
 
 
-def layout_of(data: dict[str, Any], world: int, framework: str) -> Layout:
-    """Return the layout that a section ``parallelism`` describes, for a number of GPUs and a framework."""
+def layout_of(data: dict[str, Any], world: int, framework: str, task: str) -> Layout:
+    """Return the layout that a section ``parallelism`` describes; not every task knows all sizes."""
+    if task in UNTRAINED:
+        data = {name: size for name, size in data.items() if name in MODEL_SIZES}
     tp, pp, ep = data.get("tp", 1), data.get("pp", 1), data.get("ep", 1)
     pipeline = data.get("layout")
     vpp = data.get("vpp") or (virtual_size(pipeline, pp) if pipeline else None)

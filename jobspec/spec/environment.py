@@ -13,7 +13,12 @@ _BASH = frozenset(
     )
 )
 _LAUNCHER = frozenset(("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"))
-_SCRIPT = frozenset(("hosts", "launch_exit", "launch_log", "path", "rank_program", "warmup_program"))
+_SCRIPT = frozenset(
+    (
+        *("hosts", "launch_exit", "launch_log", "path", "rank_program", "warmup_program", "unless", "job_exit", "code"),
+        *("done_file", "numa_node", "profiler", "terminal", "shell_program"),
+    )
+)
 
 #: Variables that would steer the batch shell or srun on the host; they are set inside the container instead.
 STEERING = frozenset(
@@ -34,7 +39,7 @@ def reserved(name: str) -> str | None:
         return "the script uses it"
     if name == "CUDA_VISIBLE_DEVICES":
         return "Slurm sets it for each step, from the GPUs of the job"
-    if re.match(r"SLURM_|SBATCH_|SALLOC_|SLURMD_|PMIX?_", name):
+    if re.match(r"SLURM_|SBATCH_|SALLOC_|SRUN_|SCONTROL_|SLURMD_|PMIX?_", name):
         return "Slurm reads or sets it"
     return None
 
@@ -49,19 +54,28 @@ def is_carried(value: str) -> bool:
     return not _CHANGED_BY_ENROOT.search(value)
 
 
-_SECRET_NAME = re.compile(r"(?:\A|_)(?:TOKEN|API_?KEY|ACCESS_KEY|SECRET|SECRET_KEY|PASSWORD|PASSWD)\Z", re.IGNORECASE)
-_SECRET_WORD = re.compile(r"[A-Za-z0-9_./+=-]{8,}\Z")
+_PASSWORD_NAME = re.compile(r"(?:\A|_)(?:SECRET|PASSWORD|PASSWD|PASSPHRASE)\Z", re.IGNORECASE)
+_TOKEN_NAME = re.compile(r"(?:\A|_)(?:TOKEN|API_?KEY|ACCESS_KEY|SECRET_KEY|PAT)\Z", re.IGNORECASE)
+_KEY_NAME = re.compile(r"_KEY\Z", re.IGNORECASE)
+# A token is no word: it has a digit, and no path.
+_TOKEN = re.compile(r"(?=[^\d]*\d)[A-Za-z0-9_.+=-]{8,}\Z")
+_LONG_TOKEN = re.compile(r"(?=[^\d]*\d)[A-Za-z0-9_-]{32,}\Z")
 # The prefixes that the issuers give their tokens so that they can be found: Hugging Face, GitHub, GitLab, NGC, OpenAI,
 # AWS; and a password in a URL.
 _SECRET_TEXT = re.compile(
     r"\b(?:hf_[A-Za-z0-9]{20,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|nvapi-[\w-]{16,}"
-    r"|sk-(?=[\w-]*\d)[\w-]{20,}|AKIA[A-Z0-9]{16})\b|\w://[^\s/@:]+:[^\s/@]+@"
+    r"|xox[abp]-[\w-]{10,}|sk-(?=[\w-]*\d)[\w-]{20,}|AKIA[A-Z0-9]{16})\b|\w://[^\s/@:]+:[^\s/@]+@"
 )
 
 
 def looks_secret(name: str, value: str) -> bool:
     """Whether a variable or a field with this name most likely holds a password or a token."""
-    return bool(_SECRET_NAME.search(name) and _SECRET_WORD.match(value)) or holds_secret(value)
+    return (
+        bool(_PASSWORD_NAME.search(name) and re.match(r"[^<$/][^/]{5,}\Z", value))
+        or bool(_TOKEN_NAME.search(name) and _TOKEN.match(value))
+        or bool(_KEY_NAME.search(name) and _LONG_TOKEN.match(value))
+        or holds_secret(value)
+    )
 
 
 def holds_secret(text: str) -> bool:

@@ -18,21 +18,25 @@ def merge(manifest: Mapping, cluster: Mapping, model: Mapping | None) -> Mapping
     for name in SHARED_SECTIONS:
         theirs, ours = cluster.entries.get(name), entries.get(name)
         if theirs:
-            entries[name] = Entry(ours.key, _join(ours.value, theirs.value)) if ours else theirs
+            entries[name] = Entry(ours.key, _join(name, ours.value, theirs.value)) if ours else theirs
     entries["cluster"] = Entry(entries["cluster"].key, cluster)
     if model:
         entries["model"] = Entry(entries["model"].key, model)
     return Mapping(entries, manifest.span)
 
 
-def _join(ours: Node, theirs: Node) -> Node:
+# Lists of which each has its part; of any other the manifest's own takes the place of the cluster's.
+_JOINED = ("mounts", "sbatch", "srun")
+
+
+def _join(key: str, ours: Node, theirs: Node) -> Node:
     if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
         entries = dict(theirs.entries)
         for name, entry in ours.entries.items():
             other = entries.get(name)
-            entries[name] = Entry(entry.key, _join(entry.value, other.value)) if other else entry
+            entries[name] = Entry(entry.key, _join(name, entry.value, other.value)) if other else entry
         return Mapping(entries, ours.span)
-    if isinstance(ours, Sequence) and isinstance(theirs, Sequence):
+    if key in _JOINED and isinstance(ours, Sequence) and isinstance(theirs, Sequence):
         replaced = {_name(item) for item in ours.items}
         return Sequence([item for item in theirs.items if _name(item) not in replaced] + ours.items, ours.span)
     return ours

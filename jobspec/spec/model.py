@@ -174,6 +174,11 @@ class Slurm(NamedTuple):
     srun: tuple[str, ...]
     signal: str | None
 
+    @property
+    def signal_seconds(self) -> int | None:
+        """Seconds before the time limit at which the ranks are signalled, ``None`` where they are not."""
+        return int(self.signal.partition("@")[2]) if self.signal else None
+
 
 class Nsys(NamedTuple):
     """Which ranks Nsight Systems profiles, from which iteration to which, and where the reports go."""
@@ -253,6 +258,7 @@ class Spec(NamedTuple):
         caches: environment variable of each shared cache and its path.
         step: what makes this a step; ``None`` in a job without steps.
         steps: of a job with steps, all of them; it is its first one itself.
+        whole: of a job with steps, its tree, from which each has taken what it has use for.
         tree: the manifest's tree with the cluster's and the model's merged in, at ``/cluster`` and ``/model``.
             Each node keeps the place where it was written, so a message can point into any of the files.
 
@@ -288,6 +294,7 @@ class Spec(NamedTuple):
     tree: Tree
     step: JobStep | None = None
     steps: tuple[Any, ...] = ()  # of Spec, which a named tuple cannot name in itself
+    whole: Tree | None = None
 
     @property
     def launches(self) -> tuple[Spec, ...]:

@@ -24,17 +24,23 @@ class Library:
     def __init__(self) -> None:
         self._loaded: dict[tuple[str, str], tuple[Mapping | None, list[Diagnostic]]] = {}
 
-    def resolve(self, kind: str, manifest: Mapping, sink: Sink) -> Mapping | None:
+    @property
+    def paths(self) -> list[str]:
+        """The files that were loaded."""
+        return [path for _, path in self._loaded]
+
+    def resolve(self, kind: str, manifest: Mapping, sink: Sink, pointer: str = "") -> Mapping | None:
         """Return the tree of the manifest's ``cluster`` or ``model``; report what is wrong with it.
 
-        ``None`` where the manifest names none, or where there is an error.
+        ``None`` where the manifest names none, or where there is an error. ``pointer`` is that of a step, in place of
+        the manifest.
         """
         node = manifest.get(kind)
         if isinstance(node, Mapping):
             return node  # written out in the manifest, and checked with it
         if not isinstance(node, Scalar):
             return None
-        path = _locate(kind, node, sink)
+        path = _locate(kind, node, sink, pointer)
         if path is None:
             return None
         if (kind, path) not in self._loaded:
@@ -92,7 +98,7 @@ def check_kind(wanted: str, tree: Mapping, sink: Sink) -> bool:
     return False
 
 
-def _locate(kind: str, node: Scalar, sink: Sink) -> str | None:
+def _locate(kind: str, node: Scalar, sink: Sink, pointer: str) -> str | None:
     name = str(node.value)
     base = "" if sink.path == "<stdin>" else os.path.dirname(sink.path)
     if "/" in name or name.endswith(_SUFFIXES):
@@ -103,7 +109,7 @@ def _locate(kind: str, node: Scalar, sink: Sink) -> str | None:
             path = os.path.join(folder, name + suffix)
             if os.path.isfile(path):
                 return path
-    _report_unknown(_UNKNOWN[kind], kind, node, folders, sink)
+    _report_unknown(_UNKNOWN[kind], kind, node, folders, sink, pointer)
     return None
 
 
@@ -136,7 +142,7 @@ def _names_in(folder: str) -> list[str]:
         return []
 
 
-def _report_unknown(code: Code, kind: str, node: Scalar, folders: list[str], sink: Sink) -> None:
+def _report_unknown(code: Code, kind: str, node: Scalar, folders: list[str], sink: Sink, pointer: str) -> None:
     known = [name for folder in folders for name in _names_in(folder)]
     meant = closest(str(node.value), known)
     listed = ", ".join(f"`{one}`" for one in sorted(known))
@@ -144,7 +150,7 @@ def _report_unknown(code: Code, kind: str, node: Scalar, folders: list[str], sin
         code,
         f"no file describes the {kind} `{node.value}`",
         at=node.span,
-        pointer=f"/{kind}",
+        pointer=f"{pointer}/{kind}",
         notes=(
             f"looked for `{node.value}.yaml` in " + ", ".join(f"`{folder}`" for folder in folders),
             f"known: {listed}" if known else f"there is no {kind} file in them",

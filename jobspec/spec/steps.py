@@ -25,7 +25,7 @@ def build_job(tree: Mapping, models: Models[Mapping | None]) -> Spec:
         build(_step_tree(tree, step, model), f"/steps/{index}")
         for index, (step, model) in enumerate(zip(steps, models, strict=True))
     )
-    return specs[0]._replace(steps=specs)
+    return specs[0]._replace(steps=specs, whole=tree)
 
 
 def steps_of(tree: Mapping) -> list[Mapping]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobspec.ir.plan import Plan, Program, Scope, StepKind
+from jobspec.ir.plan import Plan, Scope, Spread, Step, StepKind
 from jobspec.shell.commands import Command, command
 from jobspec.shell.sbatch import Directive
 from jobspec.shell.words import Sh
@@ -18,19 +18,43 @@ from jobspec.targets.sbatch import (
     step_flags,
 )
 
-# Options of sbatch that salloc does not have (salloc(1)), and the key of the manifest that sets each.
+# Options of sbatch that salloc does not have, and the key of the manifest that sets each.
 _BATCH_ONLY = {
     "array": "/slurm/array",
     "requeue": "/slurm/requeue",
     "no-requeue": "/slurm/requeue",
 }
+# Options that both have, of those that can stand in `slurm.sbatch` (salloc(1)).
+_OF_SALLOC = frozenset(
+    (
+        *("acctg-freq", "bb", "bbf", "begin", "cluster-constraint", "clusters", "contiguous", "core-spec", "cpu-freq"),
+        *(
+            "cores-per-socket",
+            "deadline",
+            "delay-boot",
+            "extra",
+            "extra-node-info",
+            "gpu-bind",
+            "gpu-freq",
+            "gres-flags",
+        ),
+        *("hint", "hold", "licenses", "mcs-label", "mem-bind", "mincpus", "network", "nice", "no-kill", "nodefile"),
+        *("overcommit", "oversubscribe", "power", "prefer", "priority", "profile", "quiet", "reboot", "spread-job"),
+        *("sockets-per-node", "switches", "thread-spec", "threads-per-core", "time-min", "tmp", "use-min-nodes"),
+        *("verbose", "wckey", "qos", "reservation", "constraint", "nodelist", "exclude", "segment", "dependency"),
+        *("comment", "signal", "mail-type", "mail-user"),
+    )
+)
 
 
 def _unsupported(plan: Plan) -> dict[str, str]:
     """Return what a shell cannot have: the places in the manifest, and what stands there."""
-    found = {_BATCH_ONLY[option]: f"`--{option}` of sbatch" for option, _ in plan.job.options if option in _BATCH_ONLY}
+    found = {}
+    for option, _ in plan.job.options:
+        if option not in _OF_SALLOC:
+            found[_BATCH_ONLY.get(option, "/slurm/sbatch")] = f"`--{option}` of sbatch"
     for launch in plan.launches:
-        found |= rank_prefixes(launch.program)
+        found |= rank_prefixes(launch)
     return found
 
 
@@ -38,20 +62,23 @@ def _compile(plan: Plan) -> Script:
     from jobspec.shell.template import render  # Jinja, which a check can do without
 
     # A shell has no step before it: what a warm-up would do in one, it does itself.
-    first = plan.launches[0].program
+    launches = [launch.program for launch in plan.launches]
+    first = next((program for program in launches if program.python_path), launches[0])
     warmup = tuple(step.program.main for step in plan.steps if step.kind is StepKind.WARMUP)
     first = first._replace(setup=first.setup or warmup)
     plan = plan._replace(container=plan.container and plan.container._replace(name=None))
     shell_program = render(
         "interactive/shell.sh.j2",
         **program_values(plan, first, alone=True),
-        launches=[(launch.name, _on_this_node(plan, launch.program)) for launch in plan.launches],
+        launches=[(launch.name, _on_this_node(plan, launch)) for launch in plan.launches],
     )
     asked = [*allocation(plan.job, 1), *(Directive(option, value) for option, value in plan.job.options)]
     flags = [*step_flags(plan), "--nodes=1", "--ntasks=1", "--ntasks-per-node=1"]
     cpus = cpus_per_task(plan.job, 1)
     flags += [f"--cpus-per-task={cpus}"] if cpus else []
     flags.append(f"--gpus-per-node={plan.job.gpus_per_node}")
+    flags += [f"--cpu-bind={plan.launches[0].cpu_bind}"] if plan.launches[0].cpu_bind else []
+    flags += plan.launches[0].srun_options
     text = render(
         "interactive/script.sh.j2",
         summary="\n".join(plan.summary),
@@ -69,9 +96,10 @@ def _option(directive: Directive) -> str:
     return f"--{directive.option}" + ("" if directive.value is None else f"={directive.value}")
 
 
-def _on_this_node(plan: Plan, program: Program) -> Command:
-    """Return the job's program for one node: the shell is one task, so torchrun has to start the ranks of a Python."""
-    if program.python[-1:] != ("python",):
+def _on_this_node(plan: Plan, launch: Step) -> Command:
+    """Return a launch's program for one node: the shell is one task, so torchrun has to start the ranks of a Python."""
+    program = launch.program
+    if program.python[-1:] != ("python",) or launch.spread is not Spread.PER_GPU:
         return plain_main(plan, program)
     torchrun = ("-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={plan.job.gpus_per_node}")
     first, *rest = plain_main(plan, program).groups

@@ -50,6 +50,8 @@ def compile_sbatch(plan: Plan, launcher: Launcher) -> Script:
         summary="\n".join(plan.summary),
         logs=plan.job.logs,
         nodes=plan.job.nodes,
+        tasks=plan.job.nodes * tasks_per_node,
+        last_start=plan.last_start,
         directives=_directives(plan, tasks_per_node),
         secrets=plan.secrets,
         starter=Sh("runs sbatch"),
@@ -98,10 +100,13 @@ def _nsys(profile: Profile) -> Command:
     )
 
 
-def rank_prefixes(program: Program) -> dict[str, str]:
-    """Return what stands before the program of each rank, by its place in the manifest."""
-    found = {"/launch/numa_nodes": "a binding of each rank"} if program.numa_nodes else {}
-    return found | ({"/launch/nsys": "a profile of single ranks"} if program.profile else {})
+def rank_prefixes(launch: Step) -> dict[str, str]:
+    """Return what is said of each rank by itself, by its place in the manifest."""
+    program = launch.program
+    found = {"/launch/numa_nodes": "a binding of each rank"} if program.numa else {}
+    found |= {"/launch/nsys": "a profile of single ranks"} if program.profile else {}
+    listed = launch.cpu_bind and ":" in launch.cpu_bind
+    return found | ({"/launch/cpu_bind": "CPUs of each rank"} if listed else {})
 
 
 def program_values(plan: Plan, program: Program, *, alone: bool) -> dict[str, object]:
@@ -112,8 +117,7 @@ def program_values(plan: Plan, program: Program, *, alone: bool) -> dict[str, ob
         "python_path": program.python_path and word(program.python_path),
         "setup": program.setup,
         "alone": alone,
-        "numa_nodes": program.numa_nodes,
-        "gpus_per_node": plan.job.gpus_per_node,
+        "numa": program.numa,
         "profile": program.profile and _nsys(program.profile),
         "profiled_ranks": program.profile and program.profile.ranks,
     }
@@ -169,6 +173,8 @@ def _srun(plan: Plan, step: Step, tasks_per_node: int, variable: str, name: str)
         flags.append(f"--cpus-per-task={cpus}")  # srun does not take it over from sbatch (srun(1), --cpus-per-task)
     if step.kill_on_bad_exit:
         flags.append("--kill-on-bad-exit=1")
+    if step.cpu_bind:
+        flags.append(f"--cpu-bind={step.cpu_bind}")
     flags += step.srun_options
     flags += container_flags(plan, *_MEETING_POINT)
     return command("srun", *flags, ("bash", "-c", word(Var(variable)), name))

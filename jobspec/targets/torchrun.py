@@ -34,7 +34,7 @@ def _unsupported(plan: Plan) -> dict[str, str]:
             found["/command/argv"] = "a program that does not begin with `python`"
         elif launch.spread is not Spread.PER_GPU:
             found["/command/spread"] = f"the spread `{launch.spread}`"
-        found |= rank_prefixes(launch.program)
+        found |= rank_prefixes(launch)
     return found
 
 

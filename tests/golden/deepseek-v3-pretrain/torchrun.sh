@@ -32,8 +32,9 @@ set -euo pipefail
 : "${HF_TOKEN:?set it in the shell that runs sbatch}"
 
 # An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
-((SLURM_JOB_NUM_NODES == 128)) || {
-  echo "$SLURM_JOB_NAME: compiled for 128 nodes, but the job has $SLURM_JOB_NUM_NODES" >&2
+((SLURM_JOB_NUM_NODES == 128 && SLURM_NTASKS == 128)) || {
+  echo "$SLURM_JOB_NAME: compiled for 128 nodes and 128 tasks," \
+    "but the job has $SLURM_JOB_NUM_NODES and $SLURM_NTASKS" >&2
   exit 1
 }
 

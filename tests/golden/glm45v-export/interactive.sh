@@ -3,7 +3,7 @@
 # The fine-tuned checkpoint in Hugging Face's form.
 #
 # Nodes:  2 nodes of 8 GPUs
-# Layout: tp 1, pp 2, cp 1, ep 8, etp 1, dp 8, no sequence parallelism
+# Layout: tp 1, pp 2, ep 8, etp 1
 #
 # On a login node:
 #   bash THIS_SCRIPT                a shell in the container, on the first node of the allocation

@@ -5,7 +5,7 @@
 # Nodes:  16 nodes of 8 GPUs
 #
 # Step import: import
-# Layout: tp 1, pp 2, cp 1, ep 16, etp 1, dp 64, no sequence parallelism
+# Layout: tp 1, pp 2, ep 16, etp 1
 #
 # Step train: sft, recipe glm_45v_sft_config
 # Layout: tp 1, pp 8, cp 1, ep 16, etp 1, dp 16, no sequence parallelism

@@ -5,7 +5,7 @@
 # Nodes:  16 nodes of 8 GPUs
 #
 # Step import: import
-# Layout: tp 1, pp 2, cp 1, ep 16, etp 1, dp 64, no sequence parallelism
+# Layout: tp 1, pp 2, ep 16, etp 1
 #
 # Step train: sft, recipe glm_45v_sft_config
 # Layout: tp 1, pp 8, cp 1, ep 16, etp 1, dp 16, no sequence parallelism
@@ -35,8 +35,9 @@ set -euo pipefail
 : "${HF_TOKEN:?set it in the shell that runs sbatch}"
 
 # An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
-((SLURM_JOB_NUM_NODES == 16)) || {
-  echo "$SLURM_JOB_NAME: compiled for 16 nodes, but the job has $SLURM_JOB_NUM_NODES" >&2
+((SLURM_JOB_NUM_NODES == 16 && SLURM_NTASKS == 128)) || {
+  echo "$SLURM_JOB_NAME: compiled for 16 nodes and 128 tasks," \
+    "but the job has $SLURM_JOB_NUM_NODES and $SLURM_NTASKS" >&2
   exit 1
 }
 
@@ -111,7 +112,7 @@ export LOCAL_RANK="$SLURM_LOCALID"
 cd /opt/Megatron-Bridge
 
 # The first rank of each node does this, and the others wait: they share its container, and so its /tmp.
-done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
+done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID-${SLURM_RESTART_COUNT:-0}"
 if ((SLURM_LOCALID == 0)); then
   code=0
   uv sync || code=$?
@@ -168,7 +169,7 @@ export LOCAL_RANK="$SLURM_LOCALID"
 cd /opt/Megatron-Bridge
 
 # The first rank of each node does this, and the others wait: they share its container, and so its /tmp.
-done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
+done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID-${SLURM_RESTART_COUNT:-0}"
 if ((SLURM_LOCALID == 0)); then
   code=0
   uv sync || code=$?

@@ -3,7 +3,7 @@
 # From Hugging Face's form to the Megatron checkpoint that glm45v-sft begins with.
 #
 # Nodes:  2 nodes of 8 GPUs
-# Layout: tp 1, pp 2, cp 1, ep 8, etp 1, dp 8, no sequence parallelism
+# Layout: tp 1, pp 2, ep 8, etp 1
 #
 # Slurm does not make the folder of --output, and without it the job ends at once and leaves no log. So:
 #   mkdir -p /lustre/example/logs
@@ -29,8 +29,9 @@ set -euo pipefail
 : "${HF_TOKEN:?set it in the shell that runs sbatch}"
 
 # An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
-((SLURM_JOB_NUM_NODES == 2)) || {
-  echo "$SLURM_JOB_NAME: compiled for 2 nodes, but the job has $SLURM_JOB_NUM_NODES" >&2
+((SLURM_JOB_NUM_NODES == 2 && SLURM_NTASKS == 2)) || {
+  echo "$SLURM_JOB_NAME: compiled for 2 nodes and 2 tasks," \
+    "but the job has $SLURM_JOB_NUM_NODES and $SLURM_NTASKS" >&2
   exit 1
 }
 

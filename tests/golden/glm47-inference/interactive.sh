@@ -3,7 +3,7 @@
 # Text generation with the program that converts as it loads, over four nodes.
 #
 # Nodes:  4 nodes of 8 GPUs
-# Layout: tp 1, pp 1, cp 1, ep 32, etp 1, dp 32, no sequence parallelism
+# Layout: tp 1, pp 1, ep 32, etp 1
 #
 # On a login node:
 #   bash THIS_SCRIPT                a shell in the container, on the first node of the allocation

@@ -8,7 +8,7 @@ export LOCAL_RANK="$SLURM_LOCALID"
 cd /opt/Megatron-Bridge
 
 # The first rank of each node does this, and the others wait: they share its container, and so its /tmp.
-done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
+done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID-${SLURM_RESTART_COUNT:-0}"
 if ((SLURM_LOCALID == 0)); then
   code=0
   uv sync || code=$?

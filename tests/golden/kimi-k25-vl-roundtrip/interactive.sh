@@ -3,7 +3,7 @@
 # A trillion parameters to Megatron and back. 384 experts over 48 groups of two GPUs.
 #
 # Nodes:  12 nodes of 8 GPUs
-# Layout: tp 2, pp 1, cp 1, ep 48, etp 1, dp 48, sequence parallel
+# Layout: tp 2, pp 1, ep 48, etp 1
 #
 # On a login node:
 #   bash THIS_SCRIPT                a shell in the container, on the first node of the allocation

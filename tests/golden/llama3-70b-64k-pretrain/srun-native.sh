@@ -33,8 +33,9 @@ set -euo pipefail
 : "${HF_TOKEN:?set it in the shell that runs sbatch}"
 
 # An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
-((SLURM_JOB_NUM_NODES == 32)) || {
-  echo "$SLURM_JOB_NAME: compiled for 32 nodes, but the job has $SLURM_JOB_NUM_NODES" >&2
+((SLURM_JOB_NUM_NODES == 32 && SLURM_NTASKS == 256)) || {
+  echo "$SLURM_JOB_NAME: compiled for 32 nodes and 256 tasks," \
+    "but the job has $SLURM_JOB_NUM_NODES and $SLURM_NTASKS" >&2
   exit 1
 }
 
@@ -108,7 +109,7 @@ export LOCAL_RANK="$SLURM_LOCALID"
 cd /opt/Megatron-Bridge
 
 # The first rank of each node does this, and the others wait: they share its container, and so its /tmp.
-done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
+done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID-${SLURM_RESTART_COUNT:-0}"
 if ((SLURM_LOCALID == 0)); then
   code=0
   uv sync || code=$?

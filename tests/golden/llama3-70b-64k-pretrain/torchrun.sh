@@ -33,8 +33,9 @@ set -euo pipefail
 : "${HF_TOKEN:?set it in the shell that runs sbatch}"
 
 # An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
-((SLURM_JOB_NUM_NODES == 32)) || {
-  echo "$SLURM_JOB_NAME: compiled for 32 nodes, but the job has $SLURM_JOB_NUM_NODES" >&2
+((SLURM_JOB_NUM_NODES == 32 && SLURM_NTASKS == 32)) || {
+  echo "$SLURM_JOB_NAME: compiled for 32 nodes and 32 tasks," \
+    "but the job has $SLURM_JOB_NUM_NODES and $SLURM_NTASKS" >&2
   exit 1
 }
 

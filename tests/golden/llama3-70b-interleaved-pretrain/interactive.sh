@@ -66,6 +66,7 @@ uv sync
 #   checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
 #   checkpoint.save_interval=200 \
 #   train.exit_signal_handler=true \
+#   train.exit_signal_handler_for_dataloader=true \
 #   logger.log_interval=5
 if (($#)); then
   exec "$@"
@@ -100,6 +101,8 @@ exec salloc \
   --ntasks=1 \
   --ntasks-per-node=1 \
   --gpus-per-node=8 \
+  --cpu-bind=cores \
+  --label \
   --container-image=/lustre/example/images/nemo-bridge.sqsh \
   --container-mounts=/lustre:/lustre,/lustre/example/src/Megatron-Bridge:/opt/Megatron-Bridge \
   --no-container-mount-home \

@@ -8,7 +8,7 @@ export LOCAL_RANK="$SLURM_LOCALID"
 cd /opt/Megatron-Bridge
 
 # The first rank of each node does this, and the others wait: they share its container, and so its /tmp.
-done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
+done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID-${SLURM_RESTART_COUNT:-0}"
 if ((SLURM_LOCALID == 0)); then
   code=0
   uv sync || code=$?
@@ -40,4 +40,5 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
   checkpoint.save_interval=200 \
   train.exit_signal_handler=true \
+  train.exit_signal_handler_for_dataloader=true \
   logger.log_interval=5

@@ -33,8 +33,9 @@ set -euo pipefail
 : "${HF_TOKEN:?set it in the shell that runs sbatch}"
 
 # An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
-((SLURM_JOB_NUM_NODES == 4)) || {
-  echo "$SLURM_JOB_NAME: compiled for 4 nodes, but the job has $SLURM_JOB_NUM_NODES" >&2
+((SLURM_JOB_NUM_NODES == 4 && SLURM_NTASKS == 32)) || {
+  echo "$SLURM_JOB_NAME: compiled for 4 nodes and 32 tasks," \
+    "but the job has $SLURM_JOB_NUM_NODES and $SLURM_NTASKS" >&2
   exit 1
 }
 
@@ -108,7 +109,7 @@ export LOCAL_RANK="$SLURM_LOCALID"
 cd /opt/Megatron-Bridge
 
 # The first rank of each node does this, and the others wait: they share its container, and so its /tmp.
-done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
+done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID-${SLURM_RESTART_COUNT:-0}"
 if ((SLURM_LOCALID == 0)); then
   code=0
   uv sync || code=$?
@@ -140,6 +141,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
   checkpoint.save_interval=200 \
   train.exit_signal_handler=true \
+  train.exit_signal_handler_for_dataloader=true \
   logger.log_interval=5
 JOBSPEC_RANK
 
@@ -150,6 +152,7 @@ srun \
   --mpi=pmix \
   --export=ALL \
   --cpu-bind=cores \
+  --label \
   --container-image=/lustre/example/images/nemo-bridge.sqsh \
   --container-mounts=/lustre:/lustre,/lustre/example/src/Megatron-Bridge:/opt/Megatron-Bridge \
   --no-container-mount-home \

@@ -28,4 +28,5 @@ exec uv run --no-sync python -m torch.distributed.run \
   checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
   checkpoint.save_interval=200 \
   train.exit_signal_handler=true \
+  train.exit_signal_handler_for_dataloader=true \
   logger.log_interval=5

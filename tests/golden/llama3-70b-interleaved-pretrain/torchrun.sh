@@ -33,8 +33,9 @@ set -euo pipefail
 : "${HF_TOKEN:?set it in the shell that runs sbatch}"
 
 # An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
-((SLURM_JOB_NUM_NODES == 4)) || {
-  echo "$SLURM_JOB_NAME: compiled for 4 nodes, but the job has $SLURM_JOB_NUM_NODES" >&2
+((SLURM_JOB_NUM_NODES == 4 && SLURM_NTASKS == 4)) || {
+  echo "$SLURM_JOB_NAME: compiled for 4 nodes and 4 tasks," \
+    "but the job has $SLURM_JOB_NUM_NODES and $SLURM_NTASKS" >&2
   exit 1
 }
 
@@ -129,6 +130,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
   checkpoint.save_interval=200 \
   train.exit_signal_handler=true \
+  train.exit_signal_handler_for_dataloader=true \
   logger.log_interval=5
 JOBSPEC_RANK
 
@@ -139,6 +141,7 @@ srun \
   --mpi=pmix \
   --export=ALL \
   --cpu-bind=cores \
+  --label \
   --container-image=/lustre/example/images/nemo-bridge.sqsh \
   --container-mounts=/lustre:/lustre,/lustre/example/src/Megatron-Bridge:/opt/Megatron-Bridge \
   --no-container-mount-home \

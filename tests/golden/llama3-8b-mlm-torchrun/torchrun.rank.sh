@@ -39,6 +39,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   --load /lustre/example/results/llama3-8b-mlm \
   --save-interval 500 \
   --exit-signal-handler \
+  --exit-signal-handler-for-dataloader \
   --log-interval 10 \
   --tokenizer-type HuggingFaceTokenizer \
   --tokenizer-model meta-llama/Meta-Llama-3-8B \

@@ -32,8 +32,9 @@ set -euo pipefail
 : "${HF_TOKEN:?set it in the shell that runs sbatch}"
 
 # An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
-((SLURM_JOB_NUM_NODES == 2)) || {
-  echo "$SLURM_JOB_NAME: compiled for 2 nodes, but the job has $SLURM_JOB_NUM_NODES" >&2
+((SLURM_JOB_NUM_NODES == 2 && SLURM_NTASKS == 2)) || {
+  echo "$SLURM_JOB_NAME: compiled for 2 nodes and 2 tasks," \
+    "but the job has $SLURM_JOB_NUM_NODES and $SLURM_NTASKS" >&2
   exit 1
 }
 
@@ -147,6 +148,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   --load /lustre/example/results/llama3-8b-mlm \
   --save-interval 500 \
   --exit-signal-handler \
+  --exit-signal-handler-for-dataloader \
   --log-interval 10 \
   --tokenizer-type HuggingFaceTokenizer \
   --tokenizer-model meta-llama/Meta-Llama-3-8B \

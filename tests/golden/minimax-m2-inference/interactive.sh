@@ -3,7 +3,7 @@
 # Text generation over two nodes, 16 experts a GPU.
 #
 # Nodes:  2 nodes of 8 GPUs
-# Layout: tp 1, pp 1, cp 1, ep 16, etp 1, dp 16, no sequence parallelism
+# Layout: tp 1, pp 1, ep 16, etp 1
 #
 # On a login node:
 #   bash THIS_SCRIPT                a shell in the container, on the first node of the allocation

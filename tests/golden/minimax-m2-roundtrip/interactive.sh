@@ -3,7 +3,7 @@
 # To Megatron and back, compared with what it began as. Weights only, so 32 experts a GPU fit.
 #
 # Nodes:  2 nodes of 8 GPUs
-# Layout: tp 2, pp 1, cp 1, ep 8, etp 1, dp 8, sequence parallel
+# Layout: tp 2, pp 1, ep 8, etp 1
 #
 # On a login node:
 #   bash THIS_SCRIPT                a shell in the container, on the first node of the allocation

@@ -102,6 +102,7 @@ exec salloc \
   --nodes=2 \
   --ntasks-per-node=1 \
   --gpus-per-node=8 \
+  --cpus-per-task=96 \
   --mem=900G \
   --time=1-00:00:00 \
   srun \
@@ -110,6 +111,7 @@ exec salloc \
   --nodes=1 \
   --ntasks=1 \
   --ntasks-per-node=1 \
+  --cpus-per-task=96 \
   --gpus-per-node=8 \
   "${terminal[@]}" \
   bash -c "$shell_program" shell "$@"

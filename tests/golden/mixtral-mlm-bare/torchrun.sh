@@ -17,6 +17,7 @@
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=1
 #SBATCH --gpus-per-node=8
+#SBATCH --cpus-per-task=96
 #SBATCH --mem=900G
 #SBATCH --time=1-00:00:00
 #SBATCH --output=/nfs/logs/%x_%j.out
@@ -25,8 +26,9 @@
 set -euo pipefail
 
 # An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
-((SLURM_JOB_NUM_NODES == 2)) || {
-  echo "$SLURM_JOB_NAME: compiled for 2 nodes, but the job has $SLURM_JOB_NUM_NODES" >&2
+((SLURM_JOB_NUM_NODES == 2 && SLURM_NTASKS == 2)) || {
+  echo "$SLURM_JOB_NAME: compiled for 2 nodes and 2 tasks," \
+    "but the job has $SLURM_JOB_NUM_NODES and $SLURM_NTASKS" >&2
   exit 1
 }
 
@@ -126,6 +128,7 @@ launch_exit=0
 srun \
   --mpi=none \
   --export=ALL \
+  --cpus-per-task=96 \
   bash -c "$rank_program" rank 2>&1 |
   tee -a "$launch_log" || launch_exit="${PIPESTATUS[0]}"
 

@@ -43,8 +43,7 @@ cd /opt/Megatron-Bridge
 uv sync
 
 # The job's own program, for the GPUs of this node:
-# uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
-#   3rdparty/Megatron-LM/tools/preprocess_data.py \
+# uv run --no-sync python 3rdparty/Megatron-LM/tools/preprocess_data.py \
 #   --input /lustre/example/data/raw/dclm_01_01.jsonl \
 #   --output-prefix /lustre/example/data/dclm/dclm_01_01 \
 #   --tokenizer-type HuggingFaceTokenizer \

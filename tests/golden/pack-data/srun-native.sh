@@ -28,8 +28,9 @@ set -euo pipefail
 : "${HF_TOKEN:?set it in the shell that runs sbatch}"
 
 # An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
-((SLURM_JOB_NUM_NODES == 1)) || {
-  echo "$SLURM_JOB_NAME: compiled for 1 nodes, but the job has $SLURM_JOB_NUM_NODES" >&2
+((SLURM_JOB_NUM_NODES == 1 && SLURM_NTASKS == 8)) || {
+  echo "$SLURM_JOB_NAME: compiled for 1 nodes and 8 tasks," \
+    "but the job has $SLURM_JOB_NUM_NODES and $SLURM_NTASKS" >&2
   exit 1
 }
 

@@ -30,8 +30,9 @@ set -euo pipefail
 : "${HF_TOKEN:?set it in the shell that runs sbatch}"
 
 # An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
-((SLURM_JOB_NUM_NODES == 1)) || {
-  echo "$SLURM_JOB_NAME: compiled for 1 nodes, but the job has $SLURM_JOB_NUM_NODES" >&2
+((SLURM_JOB_NUM_NODES == 1 && SLURM_NTASKS == 8)) || {
+  echo "$SLURM_JOB_NAME: compiled for 1 nodes and 8 tasks," \
+    "but the job has $SLURM_JOB_NUM_NODES and $SLURM_NTASKS" >&2
   exit 1
 }
 
@@ -106,7 +107,7 @@ export LOCAL_RANK="$SLURM_LOCALID"
 cd /opt/Megatron-Bridge
 
 # The first rank of each node does this, and the others wait: they share its container, and so its /tmp.
-done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID"
+done_file="/tmp/jobspec-$SLURM_JOB_ID-$SLURM_STEP_ID-${SLURM_RESTART_COUNT:-0}"
 if ((SLURM_LOCALID == 0)); then
   code=0
   uv sync || code=$?

@@ -3,7 +3,7 @@
 # What is on a picture. This program spells its flags with underscores.
 #
 # Nodes:  1 node of 8 GPUs
-# Layout: tp 2, pp 1, cp 1, ep 4, etp 1, dp 4, sequence parallel
+# Layout: tp 2, pp 1, ep 4, etp 1
 #
 # On a login node:
 #   bash THIS_SCRIPT                a shell in the container, on the first node of the allocation
