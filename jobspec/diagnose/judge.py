@@ -134,8 +134,8 @@ def _ended(seen: View, end: Hit) -> Choice:
 def _of_kind(seen: View, best: Hit) -> Choice:
     kind = best.signature.kind or "unknown"
     pool = seen.causes + tuple(_node_failures(seen))
-    floor = _ROOT if best.signature.level >= _ROOT else 0.0
-    hits = [hit for hit in pool if hit.signature.kind == kind and hit.signature.level >= min(floor, 1.0)]
+    floor = next((level for level in (_ROOT, _LIKELY) if best.signature.level >= level), 0.0)
+    hits = [hit for hit in pool if hit.signature.kind == kind and hit.signature.level >= floor]
     if best.signature.role == "exception":
         hits = [hit for hit in hits if hit.where.rank == best.where.rank and abs(hit.number - best.number) < _INCIDENT]
     confidence = "high" if best.signature.level >= _ROOT else "medium"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from jobspec.diagnose.facts import Failure, Hit
-from jobspec.diagnose.hostlist import expand_numbers
 from jobspec.diagnose.knowledge import Kind
 from jobspec.diagnose.verdict import FirstFailing
 from jobspec.diagnose.view import View
@@ -34,8 +33,9 @@ def global_rank(view: View, hit: Hit) -> int | None:
         return same[0].rank if len(same) == 1 else None
     if where.label is not None and not view.facts.torchrun and view.facts.tasks_per_node != 1:
         return where.label
-    tasks = expand_numbers(hit.groups.get("tasks") or "")
-    return tasks[0] if tasks and not view.facts.torchrun and view.facts.tasks_per_node not in (None, 1) else None
+    said = next((one for one in view.exits if (one.hit.part, one.hit.number) == (hit.part, hit.number)), None)
+    ranked = not view.facts.torchrun and view.facts.tasks_per_node not in (None, 1)
+    return said.tasks[0] if said and said.tasks and ranked else None
 
 
 def node_of_rank(view: View, rank: int) -> str | None:
