@@ -208,7 +208,8 @@ class _Run:
             start = max(block.buffer.rfind(b"\n", 0, at), block.buffer.rfind(b"\r", 0, at)) + 1
             stop = block.buffer.find(b"\n", at, block.length)
             text = clean(bytes(block.buffer[start : min(stop if stop >= 0 else block.length, start + _REACH)]))
-            number = block.line + block.buffer.count(b"\n", 0, start)
+            # Counted from the end of the block, which is near.
+            number = block.line + block.newlines - block.buffer.count(b"\n", start, block.length)
             place = (self.attempt, self.index, block.offset + start)
             self.facts.progress.append(Progress(place, number, text, read_line(text).where.time))
         by_place = {one.place[1:]: one for one in self.facts.progress}
