@@ -80,7 +80,7 @@ def read_line(text: str, at: int = 0) -> Line:
     body, rank, label, local, node, time = text, None, None, None, None, None
     for _ in range(8):
         if match := _STAMP.match(body):
-            time = time or _stamp(match)
+            time = _stamp(match)  # the innermost is the program's own, the outer ones that of a pipe
         elif label is None and rank is None and local is None and (match := _LABEL.match(body)):
             label = int(match[1])
         elif match := _ROLE_HOST.match(body):
@@ -98,7 +98,7 @@ def read_line(text: str, at: int = 0) -> Line:
         rank, body = int(fused[-1][1]), text[fused[-1].end() :]
     if match := _GLOG.match(body):
         time = f"0000-{match[2].zfill(2)}-{match[3]}T{match[4]}"
-    elif time is None and (match := _TIME.search(body)):
+    elif (time is None or "CANCELLED AT" in body) and (match := _TIME.search(body)):
         time = _stamp(match)
     node = node or _node(body)
     if rank is None and (match := _RANK_NAMED.search(body)):
