@@ -58,20 +58,26 @@ def read_blocks(part: Part) -> Iterator[Block]:
 
 
 def _read(stream: BinaryIO, view: memoryview, part: Part) -> int:
+    """Fill a buffer as far as the file goes, and return how far; a ``.gz`` may have been cut off."""
     filled = 0
     try:
-        while filled < len(view) and (got := stream.readinto(view[filled:])):  # type: ignore[attr-defined]
+        while filled < len(view):
+            if part.compression:
+                # One portion at a time, so that an error behind it does not take it along.
+                data = stream.read1(len(view) - filled)  # type: ignore[attr-defined]
+                view[filled : filled + len(data)] = data
+                got = len(data)
+            else:
+                got = stream.readinto(view[filled:])  # type: ignore[attr-defined]
+            if not got:
+                break
             filled += got
-    except EOFError:  # a .gz that was cut off still tells what is in front of the cut
+    except EOFError:
         return filled
-    except OSError as error:
-        if part.compression:
-            raise LogError(f"{part.path}: {error}") from None
-        raise
     except Exception as error:
-        if type(error).__module__.split(".")[0] in ("zlib", "zstandard", "backports", "compression", "gzip"):
-            raise LogError(f"{part.path}: {error}") from None
-        raise
+        if not part.compression:
+            raise
+        raise LogError(f"{part.path}: {error}") from None
     return filled
 
 

@@ -23,7 +23,7 @@ def work_off(found: Diagnosis) -> list[str]:
     return [
         f"1. exit codes: {said or 'the log names none; sacct -j JOB -o jobid,state,exitcode'}",
         f"2. first failure: {first}",
-        f"3. the actual error, without warnings and frames: {error}",
+        f"3. the actual error: {error}",
         f"4. rank 0: {_rank_zero(found)}",
         f"5. EP sizing: {_expert_parallelism(found)}",
         f"6. next: {_next(found)}",
