@@ -36,8 +36,8 @@ def write_log(path: Path, size: int) -> None:
     random.seed(0)
     written, iteration = 0, 0
     flood = "".join(
-        f"{rank:2}: [rank{rank}]:[W506 11:19:41.222272172 TCPStore.cpp:125] [c10d] recvValue failed on SocketImpl(fd=63): "
-        "Failed to recv, got 0 bytes. Connection was likely closed.\n"
+        f"{rank:2}: [rank{rank}]:[W506 11:19:41.222272172 TCPStore.cpp:125] [c10d] recvValue failed on "
+        "SocketImpl(fd=63): Failed to recv, got 0 bytes. Connection was likely closed.\n"
         for rank in range(64)
     )
     failure = (
@@ -55,21 +55,25 @@ def write_log(path: Path, size: int) -> None:
 def _minute(iteration: int) -> str:
     """Return what 64 ranks write in one iteration."""
     lines = [
-        f"63:  [2026-05-06 10:{iteration // 60 % 60:02}:{iteration % 60:02}] iteration {iteration:8}/ 9000000 | consumed samples: "
-        f"{iteration * 256:12} | elapsed time per iteration (ms): {random.uniform(3200, 3300):.1f} | throughput per GPU "
+        f"63:  [2026-05-06 10:{iteration // 60 % 60:02}:{iteration % 60:02}] iteration {iteration:8}/ 9000000 | "
+        f"consumed samples: {iteration * 256:12} | elapsed time per iteration (ms): {random.uniform(3200, 3300):.1f} | "
+        "throughput per GPU "
         f"(TFLOP/s/GPU): {random.uniform(400, 420):.1f} | learning rate: 2.9E-04 | global batch size: 256 | lm loss: "
         f"{random.uniform(2, 3):.6E} | loss scale: 1.0 | grad norm: 1.1 | number of skipped iterations: 0 |\n"
     ]
     for rank in range(0, 64, 7):
         node, gpu = rank // 8, rank % 8
         lines.append(
-            f"{rank:2}: node{node:02}:{59827 + gpu}:{60000 + gpu} [{gpu}] NCCL INFO AllReduce: opCount {iteration:x} sendbuff "
-            f"0x7f{random.getrandbits(40):x} recvbuff 0x7f00 count {random.getrandbits(20)} datatype 9 op 0 root 0 comm 0x55\n"
+            f"{rank:2}: node{node:02}:{59827 + gpu}:{60000 + gpu} [{gpu}] NCCL INFO AllReduce: opCount "
+            f"{iteration:x} sendbuff 0x7f{random.getrandbits(40):x} recvbuff 0x7f00 count {random.getrandbits(20)} "
+            "datatype 9 op 0 root 0 comm 0x55\n"
         )
         lines.append(f"{rank:2}: DEBUG:megatron.core.timers: forward-compute ({random.uniform(20, 30):.2f}, 31.00)\n")
     if iteration % 50 == 0:
         lines.append("12: /x/attention.py:1093: UserWarning: To guarantee overlapping TP and SP collectives, set it\n")
-        lines.append(" 0: Loading:   0%|          | 0/8\rLoading:  50%|#####     | 4/8\rLoading: 100%|##########| 8/8\n")
+        lines.append(
+            " 0: Loading:   0%|          | 0/8\rLoading:  50%|#####     | 4/8\rLoading: 100%|##########| 8/8\n"
+        )
     return "".join(lines)
 
 

@@ -52,12 +52,16 @@ def _parser() -> argparse.ArgumentParser:
     verbs.add_parser("targets", help="list the kinds of script", allow_abbrev=False)
 
     schema = verbs.add_parser("schema", help="print a JSON schema, for an editor", allow_abbrev=False)
-    schema.add_argument("name", nargs="?", default="job", choices=("job", "cluster", "model", "diagnostics", "diagnosis", "signatures"))
+    schema.add_argument(
+        "name", nargs="?", default="job", choices=("job", "cluster", "model", "diagnostics", "diagnosis", "signatures")
+    )
     return parser
 
 
 def _add_diagnose(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("logs", nargs="*", metavar="LOG", help="a file, also .gz or .zst, a folder, or - (standard input)")
+    parser.add_argument(
+        "logs", nargs="*", metavar="LOG", help="a file, also .gz or .zst, a folder, or - (standard input)"
+    )
     parser.add_argument("--format", choices=("human", "json"), default="human", help="how the diagnosis is printed")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
     parser.add_argument("--manifest", metavar="FILE", help="point at the line of this manifest to change")

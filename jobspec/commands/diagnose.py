@@ -76,7 +76,9 @@ def _diagnose(arguments: argparse.Namespace, knowledge: Knowledge) -> int:
     return int(failed)
 
 
-def _print_report(arguments: argparse.Namespace, knowledge: Knowledge, found: list[Any], jobs: list[Any], tree: Any) -> None:
+def _print_report(
+    arguments: argparse.Namespace, knowledge: Knowledge, found: list[Any], jobs: list[Any], tree: Any
+) -> None:
     from jobspec.diagnose.report import render
 
     color = wants_color(arguments.color, sys.stdout)
@@ -97,9 +99,14 @@ def _print_report(arguments: argparse.Namespace, knowledge: Knowledge, found: li
 
 def _about_job(job: Any, knowledge: Knowledge) -> str:
     known = ", ".join(
-        f"{name} {value}" for name, value in (("state", job.state), ("exit code", job.exit_code), ("nodes", job.nodes)) if value
+        f"{name} {value}"
+        for name, value in (("state", job.state), ("exit code", job.exit_code), ("nodes", job.nodes))
+        if value
     )
-    lines = [f"Job {job.number}: {known or 'Slurm does not know it any more'}", *(f"  note: {note}" for note in job.notes)]
+    lines = [
+        f"Job {job.number}: {known or 'Slurm does not know it any more'}",
+        *(f"  note: {note}" for note in job.notes),
+    ]
     if job.kind:
         kind = knowledge.kinds[job.kind]
         lines.append(f"  the state means {kind.name}: {kind.title}")

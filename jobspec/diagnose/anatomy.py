@@ -51,8 +51,8 @@ _NAMED_NODE = re.compile(
 )
 _RANK_NAMED = re.compile(r"^(?:[\w.]+: ?)?(?:ERROR:[\w.]+:)?.*\b[Rr]ank (\d+), node |result \S+ on rank (\d+) at ")
 _WARNING = re.compile(
-    r"^\[?[IW]\d{3,4} \d\d:|Warning: |\bWARNING\b|\bWARN(?:ING)?\]|\[NeMo [WIDT] |\bDEBUG\b|\bINFO\b|^warning: |\bWarn\b|"
-    r"(?i:ignor(?:ed|ing)|continuing|will retry|retrying|\bskipped\b|\bskipping\b|falling back|recovered)"
+    r"^\[?[IW]\d{3,4} \d\d:|Warning: |\bWARNING\b|\bWARN(?:ING)?\]|\[NeMo [WIDT] |\bDEBUG\b|\bINFO\b|^warning: |"
+    r"\bWarn\b|(?i:ignor(?:ed|ing)|continuing|will retry|retrying|\bskipped\b|\bskipping\b|falling back|recovered)"
 )
 
 
@@ -77,22 +77,8 @@ def read_line(text: str, at: int = 0) -> Line:
         at: where in it the message of interest starts. Of a line in which the output of two ranks ran together,
             the rank whose mark stands last before it is the writer.
     """
-    body, rank, label, local, node, time = text, None, None, None, None, None
-    for _ in range(8):
-        if match := _STAMP.match(body):
-            time = _stamp(match)  # the innermost is the program's own, the outer ones that of a pipe
-        elif label is None and rank is None and local is None and (match := _LABEL.match(body)):
-            label = int(match[1])
-        elif match := _ROLE_HOST.match(body):
-            node, local = match[1], int(match[2])
-        elif match := _TEE.match(body):
-            if body.startswith("[rank"):
-                rank = int(match[1])
-            else:
-                local = int(match[1])
-        elif not (match := _APP.match(body)):
-            break
-        body = body[match.end() :]
+    body, where = _strip(text)
+    rank, node, time = where.rank, where.node, where.time
     fused = list(_RANK.finditer(text, 0, max(at, 0)))
     if fused and fused[-1].end() > len(text) - len(body):
         rank, body = int(fused[-1][1]), text[fused[-1].end() :]
@@ -103,7 +89,28 @@ def read_line(text: str, at: int = 0) -> Line:
     node = node or _node(body)
     if rank is None and (match := _RANK_NAMED.search(body)):
         rank = int(match[1] or match[2])
-    return Line(text, body, Where(rank, label, local, node, time), bool(_WARNING.search(body[:600])))
+    where = where._replace(rank=rank, node=node, time=time)
+    return Line(text, body, where, bool(_WARNING.search(body[:600])))
+
+
+def _strip(text: str) -> tuple[str, Where]:
+    """Take the prefixes of launchers and pipes off a line, one after the other."""
+    body, where = text, Where()
+    for _ in range(8):
+        if match := _STAMP.match(body):
+            where = where._replace(time=_stamp(match))  # the innermost is the program's own, the outer ones a pipe's
+        elif where[:3] == (None, None, None) and (match := _LABEL.match(body)):
+            where = where._replace(label=int(match[1]))
+        elif match := _ROLE_HOST.match(body):
+            where = where._replace(node=match[1], local=int(match[2]))
+        elif match := _RANK.match(body):
+            where = where._replace(rank=int(match[1]))
+        elif match := _TEE.match(body):
+            where = where._replace(local=int(match[1]))
+        elif not (match := _APP.match(body)):
+            break
+        body = body[match.end() :]
+    return body, where
 
 
 def _node(body: str) -> str | None:

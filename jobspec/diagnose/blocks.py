@@ -47,7 +47,7 @@ def read_blocks(part: Part) -> Iterator[Block]:
             whole = cut or (length - _OVERLAP if length == len(buffer) else 0)
             if whole:
                 newlines = buffer.count(b"\n", 0, whole)
-                # The overlap of a line that was cut is looked at twice, which finds a message once more in the same line.
+                # The overlap of a line that was cut is looked at twice: its message may be found twice in one line.
                 seen = whole if cut else length
                 yield Block(view[:seen], buffer, seen, offset, line, newlines)
                 offset, line = offset + whole, line + newlines
@@ -83,14 +83,14 @@ def _read(stream: BinaryIO, view: memoryview, part: Part) -> int:
 
 def _open(part: Part) -> BinaryIO:
     if part.path == "-":
-        return io.FileIO(sys.stdin.fileno(), "rb", closefd=False)  # type: ignore[return-value]
+        return io.FileIO(sys.stdin.fileno(), "rb", closefd=False)
     if part.compression == "gz":
         import gzip
 
         return gzip.open(part.path, "rb")  # type: ignore[return-value]
     if part.compression == "zst":
         return _open_zst(part.path)
-    return open(part.path, "rb", buffering=0)  # type: ignore[return-value]  # noqa: SIM115 (the caller closes it)
+    return open(part.path, "rb", buffering=0)
 
 
 def _open_zst(path: str) -> BinaryIO:
@@ -102,4 +102,5 @@ def _open_zst(path: str) -> BinaryIO:
         import zstandard
     except ImportError:
         raise LogError(f"{path}: reading .zst needs the package zstandard (pip install zstandard)") from None
-    return zstandard.open(path, "rb")
+    stream: BinaryIO = zstandard.open(path, "rb")
+    return stream

@@ -12,7 +12,9 @@ def render(knowledge: Knowledge) -> str:
         "Made by `jobspec diagnose --list` from the data in `signatures/`; change it there.\n\n"
         "A message marked *symptom* is taken for the cause only when nothing else explains the failure.\n"
     )
-    parts = [_kind(kind, [one for one in knowledge.signatures if one.kind == kind.name]) for kind in knowledge.kinds.values()]
+    parts = [
+        _kind(kind, [one for one in knowledge.signatures if one.kind == kind.name]) for kind in knowledge.kinds.values()
+    ]
     noise = [one for one in knowledge.signatures if one.role == "cascade"]
     return head + "".join(parts) + "\n## Only consequences\n\n" + "".join(_message(one) for one in noise)
 

@@ -7,9 +7,17 @@ from collections import Counter
 from jobspec.diagnose.report import first_failure
 from jobspec.diagnose.verdict import Diagnosis
 
-_MEANINGS = {1: "Python error", 2: "wrong usage", 9: "killed, usually out of memory", 126: "may not be executed",
-             127: "command not found", 134: "SIGABRT: torch's watchdog", 137: "SIGKILL: out of memory, or ended by srun",
-             139: "SIGSEGV", 143: "SIGTERM: time limit or consequence"}  # fmt: skip
+_MEANINGS = {
+    1: "Python error",
+    2: "wrong usage",
+    9: "killed, usually out of memory",
+    126: "may not be executed",
+    127: "command not found",
+    134: "SIGABRT: torch's watchdog",
+    137: "SIGKILL: out of memory, or ended by srun",
+    139: "SIGSEGV",
+    143: "SIGTERM: time limit or consequence",
+}
 
 
 def work_off(found: Diagnosis) -> list[str]:
@@ -17,7 +25,9 @@ def work_off(found: Diagnosis) -> list[str]:
     facts, verdict = found.facts, found.verdict
     codes = Counter(one.code for one in facts.exits if one.code is not None)
     codes.update(one.code for one in facts.failures)
-    said = ", ".join(f"{code} ({_MEANINGS.get(abs(code), 'see the log')}) x{count}" for code, count in sorted(codes.items()))
+    said = ", ".join(
+        f"{code} ({_MEANINGS.get(abs(code), 'see the log')}) x{count}" for code, count in sorted(codes.items())
+    )
     first = first_failure(verdict.first) if verdict else "none"
     error = f"{verdict.kind.name}: {verdict.summary}" if verdict else "none found"
     return [

@@ -107,7 +107,11 @@ def _exception(seen: View) -> Hit | None:
     own = [hit for hit in seen.causes if hit.signature.role == "exception" and (hit.part, hit.number) not in explained]
     symptoms = {global_rank(seen, hit) for hit in seen.causes if hit.signature.role == "symptom"} - {None}
     first_symptom = min((hit.place for hit in seen.causes if hit.signature.role == "symptom"), default=None)
-    own = [hit for hit in own if global_rank(seen, hit) not in symptoms or first_symptom is None or hit.place < first_symptom]
+    own = [
+        hit
+        for hit in own
+        if global_rank(seen, hit) not in symptoms or first_symptom is None or hit.place < first_symptom
+    ]
     return _earliest(own)
 
 
@@ -120,7 +124,7 @@ def _end(seen: View, best: Hit | None) -> Hit | None:
     if not weak or best is not None:
         return None
     before = [one for one in seen.failing_exits if one.hit.place < weak[0].place]
-    return None if before or seen.failures and seen.failures[0].place < weak[0].place else weak[0]
+    return None if before or (seen.failures and seen.failures[0].place < weak[0].place) else weak[0]
 
 
 def _ended(seen: View, end: Hit) -> Choice:
@@ -190,7 +194,7 @@ def _by_exit(seen: View) -> Choice | None:
             return Choice(_EXIT_KINDS[one.code], (one.hit,), "low")
     if failing:
         return Choice("unknown", tuple(one.hit for one in failing[:4]), "low")
-    if seen.failures or seen.cascades and not seen.succeeded:
+    if seen.failures or (seen.cascades and not seen.succeeded):
         return Choice("unknown", seen.cascades[:4], "low")
     return None
 
@@ -204,7 +208,13 @@ def _verdict(seen: View, choice: Choice, knowledge: Knowledge) -> Verdict:
     unique = tuple({(one.path, one.line): one for one in lines}.values())[:_EVIDENCE]
     summary = choice.summary or (_message(choice.hits[0]) if choice.hits else kind.cause)
     return Verdict(
-        kind, summary, choice.confidence, unique, first, _exit_code(seen, first.rank, kind.scope), _cascade(seen, choice)
+        kind,
+        summary,
+        choice.confidence,
+        unique,
+        first,
+        _exit_code(seen, first.rank, kind.scope),
+        _cascade(seen, choice),
     )
 
 
@@ -248,7 +258,11 @@ def _alternatives(seen: View, choice: Choice | None, knowledge: Knowledge) -> li
     for hit, why in (*causes, *ends, *seen.suspicions):
         kind = hit.signature.kind
         level = hit.signature.level if why == "also in the log" else 0.5
-        if kind is None or (choice and kind == choice.kind) or hit.signature.level < 1 and hit.signature.role != "end":
+        if (
+            kind is None
+            or (choice and kind == choice.kind)
+            or (hit.signature.level < 1 and hit.signature.role != "end")
+        ):
             continue
         if kind not in best or level > best[kind][0]:
             best[kind] = (level, hit, why)

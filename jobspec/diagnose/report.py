@@ -16,7 +16,11 @@ _SHOWN = 4
 
 def painter(color: bool) -> Paint:
     """Return what colours a text, or leaves it alone; colour never changes the text."""
-    return (lambda text, style: f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if text else text) if color else lambda text, _: text
+    return (
+        (lambda text, style: f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if text else text)
+        if color
+        else lambda text, _: text
+    )
 
 
 def render(found: Diagnosis, *, color: bool, extra: list[str], checklist: list[str]) -> str:
@@ -32,8 +36,13 @@ def render(found: Diagnosis, *, color: bool, extra: list[str], checklist: list[s
         lines.append(paint("No failure: the program says that it ended well.", "good"))
     else:
         lines.append("No failure was found, and no line says that the program ended well.")
-    lines += _section("Other suspicions", [f"{one.kind.name}: {one.why}{_at(one.evidence)}" for one in found.alternatives])
-    lines += _section("Attempts", [f"{one.number} (from line {one.line}): {one.kind or 'ok'}: {one.summary}" for one in found.attempts])
+    lines += _section(
+        "Other suspicions", [f"{one.kind.name}: {one.why}{_at(one.evidence)}" for one in found.alternatives]
+    )
+    lines += _section(
+        "Attempts",
+        [f"{one.number} (from line {one.line}): {one.kind or 'ok'}: {one.summary}" for one in found.attempts],
+    )
     for title, part in (("", extra), ("Checklist", checklist)):
         lines += _section(title, part) if title else ["", *part] if part else []
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -54,8 +63,12 @@ def _verdict(found: Diagnosis, verdict: Verdict, paint: Paint) -> list[str]:
         lines += ["", "The most telling lines:", *_lines(found.telling, paint, several=False, limit=24)]
     cascade = verdict.cascade
     if cascade.lines:
+        names = ", ".join(name for name, _ in cascade.signatures[:6])
         ranks = f" of {_ranks(cascade.ranks)}" if cascade.ranks else ""
-        lines += ["", f"Only consequences: {_count(cascade.lines, 'line')}{ranks} ({', '.join(n for n, _ in cascade.signatures[:6])})"]
+        lines += [
+            "",
+            f"Only consequences: {_count(cascade.lines, 'line')}{ranks} ({names})",
+        ]
     lines += ["", f"Cause: {kind.cause}", f"{paint('Fix', 'good')}: {kind.fix}"]
     if kind.reference:
         lines.append(f"Reference: {kind.reference}")

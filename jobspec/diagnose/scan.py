@@ -200,7 +200,7 @@ class _Run:
 
     def _note_progress(self, block: Block, needle: bytes) -> None:
         """Note the last lines of a block that show progress; the others are passed over."""
-        places = []
+        places: list[int] = []
         at = block.length
         while len(places) < _PROGRESS and (at := block.buffer.rfind(needle, 0, at)) >= 0:
             places.append(at)
@@ -247,7 +247,7 @@ class _Run:
         self.facts.last_time = times[-1] if times else self.facts.last_time
 
 
-_RANK_ZERO = re.compile(rb"^(?: *0: |[^\n]{0,80}?\[rank0\]:)[^\n]*", re.M)
+_RANK_ZERO = re.compile(rb"^(?: *0: |[^\n]{0,80}?\[rank0\]:)[^\n]*", re.MULTILINE)
 #: A line of source code in a traceback may hold the text of a message, but it is not the message.
 _SOURCE = re.compile(r"^\s+(?:raise|assert|return|if|elif|except|with|for|self\.\w|\w+(?:\.\w+)*\(|\w+ = )")
 

@@ -32,13 +32,15 @@ class LogError(Exception):
 
 
 _COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
-_LOG = re.compile(r"\.(?:log|out|err|txt|o\d+|e\d+|stdout|stderr)(?:\.\d+)?$|^(?:stdout|stderr)$|^slurm-\d+", re.I)
+_LOG = re.compile(
+    r"\.(?:log|out|err|txt|o\d+|e\d+|stdout|stderr)(?:\.\d+)?$|^(?:stdout|stderr)$|^slurm-\d+", re.IGNORECASE
+)
 # NeMo-Run: log-<account>-<job>_<id>_<restart count>.out; Slurm: slurm-<id>.out, slurm-<id>_<task>.out, name_%j_%t.
 _JOB_ID = re.compile(r"(?:^|[-_.])(\d{3,})(?=[-_.]|$)")
 _NEMO_RUN = re.compile(r"^log-.*_(\d{3,})_(\d+)\.out$")
-_RANK = re.compile(r"rank[-_.]?(\d+)", re.I)
-_TASK = re.compile(r"(?:task|proc)[-_.]?(\d+)|^slurm-\d+[_.-](\d+)\.(?:out|err|log)$", re.I)
-_NODE_INDEX = re.compile(r"node[-_.]?rank[-_.]?(\d+)", re.I)
+_RANK = re.compile(r"rank[-_.]?(\d+)", re.IGNORECASE)
+_TASK = re.compile(r"(?:task|proc)[-_.]?(\d+)|^slurm-\d+[_.-](\d+)\.(?:out|err|log)$", re.IGNORECASE)
+_NODE_INDEX = re.compile(r"node[-_.]?rank[-_.]?(\d+)", re.IGNORECASE)
 _ELASTIC = re.compile(r"attempt_(\d+)/(\d+)/(?:stdout|stderr)\.log$")  # torchrun --log-dir
 
 

@@ -10,7 +10,7 @@ from jobspec.diagnose.facts import Exit, Facts, Failure, Hit, Place, Progress
 #: Exit codes of tasks that were ended, and did not end by themselves: SIGTERM and SIGKILL of srun, SIGABRT of torch.
 ENDED_FROM_OUTSIDE = frozenset({143, 137, 134})
 
-_NAN = re.compile(r"loss\S*: *[-+]?nan\b", re.I)
+_NAN = re.compile(r"loss\S*: *[-+]?nan\b", re.IGNORECASE)
 
 
 class View(NamedTuple):

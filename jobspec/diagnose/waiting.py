@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from datetime import datetime
+from itertools import pairwise
 
 from jobspec.diagnose.facts import Hit
 from jobspec.diagnose.verdict import Choice, Evidence, FirstFailing
@@ -42,7 +43,7 @@ def waiting_for_rank_zero(view: View, waits: list[Hit], cause: Hit | None, rank_
             evidence=tuple(Evidence(path, number, text) for _, number, text in shown),
         )
     per_node = view.facts.tasks_per_node or 8
-    if ranks and min(ranks) > 0 and (min(ranks) >= per_node or len(view.facts.nodes) < 2 and min(ranks) >= 4):
+    if ranks and min(ranks) > 0 and (min(ranks) >= per_node or (len(view.facts.nodes) < 2 and min(ranks) >= 4)):
         return Choice("nccl_init_store_timeout", tuple(waits), "high")
     if ranks and 0 not in ranks and min(ranks) == 1:
         return Choice(
@@ -113,7 +114,7 @@ def silence(view: View, end: Hit) -> Choice | None:
     ended = _moment(end.where.time)
     if len(times) < 3 or ended is None:
         return None
-    gaps = sorted((b[1] - a[1]).total_seconds() for a, b in zip(times, times[1:], strict=False))
+    gaps = sorted((b[1] - a[1]).total_seconds() for a, b in pairwise(times))
     usual, last = gaps[len(gaps) // 2], times[-1]
     quiet = (ended - last[1]).total_seconds()
     if quiet < max(_SILENT_SECONDS, _SILENT_STEPS * usual):

@@ -103,7 +103,7 @@ def _among(view: View, hits: tuple[Hit, ...], ranks: list[int]) -> tuple[int, st
     """
     if len(ranks) == 1:
         return ranks[0], None
-    timed = {}
+    timed: dict[int, str] = {}
     for hit in hits:
         rank = global_rank(view, hit)
         if rank is not None and hit.where.time:
@@ -152,7 +152,12 @@ def _without_rank(view: View, hits: tuple[Hit, ...], time: str | None) -> FirstF
     task = label if label is not None else (first.tasks[0] if first and len(first.tasks) == 1 else None)
     if node is None and first and len(first.nodes) == 1:
         node = first.nodes[0]
-    if node is None and label is not None and (facts.tasks_per_node == 1 or facts.torchrun) and label < len(facts.nodes):
+    if (
+        node is None
+        and label is not None
+        and (facts.tasks_per_node == 1 or facts.torchrun)
+        and label < len(facts.nodes)
+    ):
         node = facts.nodes[label]
     if node is None and len(facts.nodes) == 1:
         node = facts.nodes[0]

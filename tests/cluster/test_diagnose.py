@@ -48,7 +48,9 @@ def fail(cluster: Cluster, folder: Path, body: str, *options: str, during: Calla
 def test_a_failing_rank(cluster: Cluster, tmp_path: Path) -> None:
     """The rank that raises is named, and not those that srun ends for it."""
     program = "if [ $SLURM_PROCID = 3 ]; then exec python3 -c 'raise ValueError(7)'; else exec sleep 60; fi"
-    verdict = fail(cluster, tmp_path, f'srun -l --kill-on-bad-exit=1 bash -c "{program}"'.replace("$", "\\$"), *TWO_NODES)
+    verdict = fail(
+        cluster, tmp_path, f'srun -l --kill-on-bad-exit=1 bash -c "{program}"'.replace("$", "\\$"), *TWO_NODES
+    )
 
     assert (verdict.kind.name, verdict.first.rank, verdict.exit_code) == ("python_exception", 3, 1)
     assert verdict.first.node is not None

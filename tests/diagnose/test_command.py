@@ -36,7 +36,13 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert run(OOM).returncode == 1
     assert run(CLEAN).returncode == 0
     assert run(CLEAN, OOM).returncode == 1
-    for arguments in ([], ["no-such.log"], [OOM, "--signatures", "no.json"], ["--job", "x;y"], [OOM, "--manifest", "no.yaml"]):
+    for arguments in (
+        [],
+        ["no-such.log"],
+        [OOM, "--signatures", "no.json"],
+        ["--job", "x;y"],
+        [OOM, "--manifest", "no.yaml"],
+    ):
         done = run(*arguments)
         assert done.returncode == 2, arguments
         assert done.stderr
@@ -71,7 +77,9 @@ def test_verbose_works_off_the_checklist() -> None:
     """Each step of the checklist has an answer."""
     shown = run(OOM, "--verbose").stdout.split("Checklist:")[1]
 
-    for number, step in enumerate(("exit codes", "first failure", "the actual error", "rank 0", "EP sizing", "next"), 1):
+    for number, step in enumerate(
+        ("exit codes", "first failure", "the actual error", "rank 0", "EP sizing", "next"), 1
+    ):
         assert f"{number}. {step}: " in shown
     assert "parallelism.ep" in shown
 

@@ -16,12 +16,12 @@ from tests.diagnose.case_files import Case, cases, kind_of, read, read_bytes
 
 CASES = st.sampled_from(cases())
 NOISE = [
-    b"/x/attention.py:1093: UserWarning: To guarantee overlapping TP and SP collectives, set CUDA_DEVICE_MAX_CONNECTIONS",
+    b"/x/attention.py:1093: UserWarning: To guarantee overlapping collectives, set CUDA_DEVICE_MAX_CONNECTIONS",
     b"  error_injection_rate ............................ 0",
     b"node01:59827:59827 [0] NCCL INFO NCCL_IB_TIMEOUT set by environment to 22.",
     b"[node01:1952597] PMIX ERROR: ERROR in file gds_ds12_lock_pthread.c at line 168",
     b"slurmstepd: error: couldn't chdir to `/home/u': No such file or directory: going to /tmp instead",
-    b"[NeMo W 2025-04-30 22:15:49 nemo_logging:405] Could not import x: ModuleNotFoundError: No module named 'x', continuing",
+    b"[NeMo W 2025-04-30 22:15:49 x:405] Could not import x: ModuleNotFoundError: No module named 'x', continuing",
     b"\xff\xfe\x00 not UTF-8 \x80",
     b"",
 ]
@@ -123,7 +123,9 @@ def test_random_bytes(data: bytes) -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(case=CASES, cut=st.floats(0, 1), flips=st.lists(st.tuples(st.floats(0, 0.999), st.integers(0, 255)), max_size=20))
+@given(
+    case=CASES, cut=st.floats(0, 1), flips=st.lists(st.tuples(st.floats(0, 0.999), st.integers(0, 255)), max_size=20)
+)
 def test_damaged_logs(case: Case, cut: float, flips: list[tuple[float, int]]) -> None:
     """A log that was cut anywhere, with bytes that were changed, is read to its end."""
     data = bytearray(case.path.read_bytes())

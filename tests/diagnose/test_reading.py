@@ -134,7 +134,11 @@ def test_engines_agree() -> None:
 def test_standard_input() -> None:
     """A dash reads standard input, also from a pipe."""
     done = subprocess.run(
-        [sys.executable, "-m", "jobspec", "diagnose", "-"], input=PLAIN + OOM, capture_output=True, cwd=ROOT, check=False
+        [sys.executable, "-m", "jobspec", "diagnose", "-"],
+        input=PLAIN + OOM,
+        capture_output=True,
+        cwd=ROOT,
+        check=False,
     )
 
     assert done.returncode == 1
