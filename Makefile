@@ -38,8 +38,9 @@ lint: $(VENV)/.ready ## run ruff and mypy
 golden: $(VENV)/.ready ## write the golden files anew; review the diff
 	$(BIN)/python -m pytest --ignore tests/cluster --snapshot-update -q
 
-docs: $(VENV)/.ready ## write the catalogue of diagnostics anew
+docs: $(VENV)/.ready ## write the catalogues of diagnostics and of failures anew
 	$(BIN)/jobspec explain --all > docs/diagnostics.md
+	$(BIN)/jobspec diagnose --list > docs/failures.md
 
 cluster: $(VENV)/.ready ## a Slurm of four pretended nodes to play with, in a shell; it goes when the shell ends
 	@$(BIN)/python -m tests.cluster.play
@@ -47,6 +48,7 @@ cluster: $(VENV)/.ready ## a Slurm of four pretended nodes to play with, in a sh
 bench: $(VENV)/.ready ## measure start-up and throughput
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.bulk
+	$(BIN)/python -m benchmarks.diagnose
 
 clean: ## remove what the commands above have made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -49,7 +49,6 @@ class Signature(NamedTuple):
     late: bool
     weak: bool
     wins_over_end: bool
-    cascade: bool
     program: str
     examples: tuple[str, ...]
 
@@ -141,11 +140,10 @@ def _signature(entry: dict[str, Any]) -> Signature:
         pattern=pattern("pattern"),
         excluded=pattern("not"),
         preferred=pattern("prefer"),
-        warns=entry.get("warns", False) or entry.get("warns_any", False),
+        warns=entry.get("warns", False),
         late=entry.get("late", False),
         weak=entry.get("weak", False),
         wins_over_end=entry.get("wins_over_end", False),
-        cascade=entry.get("cascade", False),
         program=entry.get("program", ""),
         examples=tuple(entry.get("examples", ())),
     )

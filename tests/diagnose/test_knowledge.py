@@ -47,7 +47,7 @@ def test_each_kind_can_be_found() -> None:
         "stale_checkpoint_resume",
     }  # fmt: skip
     assert set(load().kinds) - {one.kind for one in load().signatures} == concluded
-    assert {one.mark for one in load().signatures if one.mark} - set(NOTERS) <= {"attempt", "global_rank", "comm"}
+    assert {one.mark for one in load().signatures if one.mark} - set(NOTERS) <= {"attempt", "global_rank"}
 
 
 def test_the_catalogue_is_current() -> None:
