@@ -69,6 +69,13 @@ def _stamp(match: re.Match[str]) -> str:
     return f"{year}-{month}-{day}T{clock}"
 
 
+def is_before(one: str | None, other: str | None) -> bool:
+    """Whether a time is known to be earlier than another one; a year that a line does not name is not compared."""
+    if not one or not other:
+        return False
+    return one[5:] < other[5:] if "0000" in (one[:4], other[:4]) else one < other
+
+
 def read_line(text: str, at: int = 0) -> Line:
     """Take a cleaned line apart.
 

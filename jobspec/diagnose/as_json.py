@@ -62,6 +62,7 @@ def _verdict(verdict: Verdict, several: bool) -> dict[str, Any]:
         "reference": verdict.kind.reference or None,
         "cascade": {
             "lines": verdict.cascade.lines,
+            "at_least": verdict.cascade.at_least,
             "ranks": list(verdict.cascade.ranks),
             "messages": [{"signature": name, "lines": count} for name, count in verdict.cascade.signatures],
         },

@@ -70,6 +70,8 @@ class Facts:
     names: list[str] = field(default_factory=list)
     hits: list[Hit] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
+    #: Signatures whose messages came so often that not all were counted.
+    flooded: set[str] = field(default_factory=set)
     exits: list[Exit] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     progress: list[Progress] = field(default_factory=list)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from jobspec.diagnose.anatomy import is_before
 from jobspec.diagnose.facts import Facts, Hit
 from jobspec.diagnose.knowledge import Knowledge
 from jobspec.diagnose.verdict import Alternative, Attempt, Cascade, Choice, Diagnosis, Evidence, Verdict
@@ -83,8 +84,7 @@ def _earliest(hits: list[Hit]) -> Hit | None:
         return None
     first = min(hits, key=lambda hit: hit.place)
     for hit in hits:
-        mine, its = hit.where.time, first.where.time
-        if mine and its and mine[5:] < its[5:]:
+        if is_before(hit.where.time, first.where.time):
             first = hit
     incident = [
         hit
@@ -128,10 +128,11 @@ def _end(seen: View, best: Hit | None) -> Hit | None:
 
 
 def _ended(seen: View, end: Hit) -> Choice:
-    hang = silence(seen, end) if end.signature.kind in ("time_limit", "cancelled") else None
+    same = tuple(hit for hit in seen.ends if hit.signature.kind == end.signature.kind)
+    timed = next((hit for hit in same if "CANCELLED AT" in hit.line.body), None)
+    hang = silence(seen, timed) if timed and end.signature.kind in ("time_limit", "cancelled") else None
     if hang:
         return hang
-    same = tuple(hit for hit in seen.ends if hit.signature.kind == end.signature.kind)
     return Choice(end.signature.kind or "unknown", same, "high")
 
 
@@ -248,7 +249,10 @@ def _cascade(seen: View, choice: Choice) -> Cascade:
     ]
     names = dict.fromkeys(hit.signature.id for hit in followers)
     ranks = {rank for hit in followers if (rank := global_rank(seen, hit)) is not None}
-    return Cascade(sum(ids[name] for name in names), tuple(sorted(ranks)), tuple((name, ids[name]) for name in names))
+    flooded = not seen.facts.flooded.isdisjoint(names)
+    return Cascade(
+        sum(ids[name] for name in names), flooded, tuple(sorted(ranks)), tuple((name, ids[name]) for name in names)
+    )
 
 
 def _alternatives(seen: View, choice: Choice | None, knowledge: Knowledge) -> list[Alternative]:

@@ -63,11 +63,12 @@ def _verdict(found: Diagnosis, verdict: Verdict, paint: Paint) -> list[str]:
         lines += ["", "The most telling lines:", *_lines(found.telling, paint, several=False, limit=24)]
     cascade = verdict.cascade
     if cascade.lines:
+        least = "at least " if cascade.at_least else ""
         names = ", ".join(name for name, _ in cascade.signatures[:6])
         ranks = f" of {_ranks(cascade.ranks)}" if cascade.ranks else ""
         lines += [
             "",
-            f"Only consequences: {_count(cascade.lines, 'line')}{ranks} ({names})",
+            f"Only consequences: {'at least ' if cascade.at_least else ''}{_count(cascade.lines, 'line')}{ranks} ({names})",
         ]
     lines += ["", f"Cause: {kind.cause}", f"{paint('Fix', 'good')}: {kind.fix}"]
     if kind.reference:

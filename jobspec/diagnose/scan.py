@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 
 from jobspec.diagnose.anatomy import Line, clean, read_line
@@ -14,8 +14,11 @@ from jobspec.diagnose.knowledge import Knowledge, Signature
 from jobspec.diagnose.marks import NOTERS, note_nodes
 from jobspec.diagnose.sources import Log, Part
 
-#: Lines of one signature that are looked at in full; of a flood the rest is only counted.
-_FULL = 2000
+#: Of a flood of one message the first and the last lines are kept: what a job recovered from may come often.
+_FIRST, _LAST = 1000, 100
+#: How often a needle is looked at before the engine is told to leave it: more for what may still be a cause.
+_LOOKS, _LOOKS_AT_CONSEQUENCES = 40_000, 2_000
+_PATIENT_MARKS = frozenset({"exit", "summary", "attempt", "header", "success"})
 #: Bytes of a line around the message that are looked at; some lines are megabytes long.
 _REACH = 2048
 #: Lines shown around a hit, and how many hits of a signature get them.
@@ -40,8 +43,15 @@ class Scanner:
         self._needles = list(by_needle)
         self._signatures = [tuple(found) for found in by_needle.values()]
         self._progress = [all(one.role == "progress" for one in found) for found in self._signatures]
-        self._finder: Finder = compile_finder(
-            [Needle(needle, once) for needle, once in zip(self._needles, self._progress, strict=True)]
+        self._limits = [
+            _LOOKS if any(map(_is_patient, found)) else _LOOKS_AT_CONSEQUENCES for found in self._signatures
+        ]
+        self._all = self.finder(frozenset())
+
+    def finder(self, left: frozenset[int]) -> Finder:
+        """Return the finder; of needles that are left, as of progress, it finds one a block."""
+        return compile_finder(
+            [Needle(text, self._progress[number] or number in left) for number, text in enumerate(self._needles)]
         )
 
     def scan(self, log: Log, tick: Ticker | None = None) -> Facts:
@@ -61,16 +71,20 @@ class Scanner:
 
     def _scan_part(self, facts: Facts, index: int, part: Part, tick: Ticker | None) -> None:
         run = _Run(facts, index, part, self)
-        block = None
-        for block in read_blocks(part):
-            found = self._finder(block.data)
-            if found:
-                run.look(block, found)
-            run.keep_tail(block)
-            if tick:
-                tick(block.length)
-            facts.size += block.length
-        if block is not None:
+        finder, left = self._all, frozenset[int]()
+        try:
+            for block in read_blocks(part):
+                found = finder(block.data)
+                if found:
+                    run.look(block, found)
+                run.keep_tail(block)
+                facts.size += block.length
+                if len(run.left) > len(left):
+                    left = frozenset(run.left)
+                    finder = self.finder(left)
+                if tick:
+                    tick(block.length)
+        finally:  # after Ctrl-C too
             run.finish()
 
     def signatures_of(self, needle: int) -> tuple[Signature, ...]:
@@ -80,6 +94,10 @@ class Scanner:
     def needle(self, number: int) -> bytes:
         """Return a needle's text."""
         return self._needles[number]
+
+    def limit(self, number: int) -> int:
+        """Return how often a needle is looked at."""
+        return self._limits[number]
 
     def is_progress(self, number: int) -> bool:
         """Whether a needle only shows that the training advances."""
@@ -91,11 +109,12 @@ class _Run:
 
     def __init__(self, facts: Facts, index: int, part: Part, scanner: Scanner) -> None:
         self.facts, self.index, self.part, self.scanner = facts, index, part, scanner
-        self.counts: Counter[str] = Counter()
+        self.looks: Counter[int] = Counter()
+        self.left: set[int] = set()
+        self.last: dict[str, deque[Hit]] = {}
         self.attempt = part.attempt or 0
         self.tail: bytes = b""
         self.seen: set[tuple[str, int]] = set()
-        self.watch_zero = False
         self.lines = 0
         self.last_byte = b"\n"
 
@@ -108,9 +127,11 @@ class _Run:
             if self.scanner.is_progress(needle):
                 self._note_progress(block, self.scanner.needle(needle))
                 continue
-            wanted = [one for one in self.scanner.signatures_of(needle) if self._wants(one)]
-            if not wanted:
+            if needle in self.left:
                 continue
+            self.looks[needle] += 1
+            if self.looks[needle] > self.scanner.limit(needle):
+                self.left.add(needle)
             at = end - len(self.scanner.needle(needle))
             start = buffer.rfind(b"\n", 0, at) + 1
             if start > cursor:
@@ -118,16 +139,8 @@ class _Run:
                 cursor = start
             stop = buffer.find(b"\n", at, length)
             line = self._line(buffer, start, at, length if stop < 0 else stop)
-            for signature in wanted:
+            for signature in self.scanner.signatures_of(needle):
                 self._match(signature, block, line, start, number)
-
-    def _wants(self, signature: Signature) -> bool:
-        """Count one more hit and say whether it is looked at."""
-        self.counts[signature.id] += 1
-        if self.counts[signature.id] <= _FULL:
-            return True
-        self.facts.counts[signature.id] += 1
-        return False
 
     def _line(self, buffer: bytearray, start: int, at: int, stop: int) -> Line:
         """Return the segment of a line around a message; a progress bar has drawn over what is before its last CR."""
@@ -175,7 +188,7 @@ class _Run:
         self.facts.counts[signature.id] += 1
         place = (self.attempt, self.index, block.offset + start)
         around: tuple[tuple[int, str], ...] = ()
-        if signature.role not in ("mark", "cascade") and self.counts[signature.id] <= _AROUND_HITS:
+        if signature.role not in ("mark", "cascade") and self.facts.counts[signature.id] <= _AROUND_HITS:
             around = tuple(_around(block, start, number))
         hit = Hit(signature, place, self.index, number, line, match.groupdict(), around)
         if signature.role == "mark":
@@ -186,7 +199,10 @@ class _Run:
                 self.facts.boundaries.append(hit._replace(place=(self.attempt, self.index, place[2])))
                 return
         note_nodes(self.facts, hit)
-        self.facts.hits.append(hit)
+        if self.facts.counts[signature.id] <= _FIRST:
+            self.facts.hits.append(hit)
+        else:
+            self.last.setdefault(signature.id, deque(maxlen=_LAST)).append(hit)
         if signature.special == "unique_id":
             self._watch_rank_zero(block)
 
@@ -238,6 +254,10 @@ class _Run:
 
     def finish(self) -> None:
         """Note the end of the part."""
+        names = [{one.id for one in self.scanner.signatures_of(needle)} for needle in self.left]
+        self.facts.flooded |= set().union(*names)
+        for hits in self.last.values():
+            self.facts.hits += hits
         self.facts.lines += self.lines
         last = self.lines + (self.last_byte != b"\n")
         lines = self.tail.rstrip(b"\n").split(b"\n")[-_TAIL:]
@@ -245,6 +265,10 @@ class _Run:
         self.facts.tail = [(first + index, clean(line[-_REACH:])) for index, line in enumerate(lines)]
         times = [time for _, text in self.facts.tail if (time := read_line(text).where.time)]
         self.facts.last_time = times[-1] if times else self.facts.last_time
+
+
+def _is_patient(signature: Signature) -> bool:
+    return signature.role not in ("cascade", "mark") or signature.mark in _PATIENT_MARKS
 
 
 _RANK_ZERO = re.compile(rb"^(?: *0: |[^\n]{0,80}?\[rank0\]:)[^\n]*", re.MULTILINE)

@@ -29,9 +29,10 @@ class FirstFailing(NamedTuple):
 
 
 class Cascade(NamedTuple):
-    """What followed from the failure: how many lines, of which ranks."""
+    """What followed from the failure: how many lines (at least, of a flood), of which ranks."""
 
     lines: int
+    at_least: bool
     ranks: tuple[int, ...]
     signatures: tuple[tuple[str, int], ...]
 

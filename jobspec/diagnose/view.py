@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from jobspec.diagnose.anatomy import is_before
 from jobspec.diagnose.facts import Exit, Facts, Failure, Hit, Place, Progress
 
 #: Exit codes of tasks that were ended, and did not end by themselves: SIGTERM and SIGKILL of srun, SIGABRT of torch.
@@ -97,11 +98,6 @@ def _why_not(hit: Hit, progress: tuple[Progress, ...], success: Place | None, en
     later = [one for one in progress if one.place[1] == hit.place[1] and one.place[2] > hit.place[2]]
     if len(later) >= 2 and not (hit.signature.kind == "nan" and _NAN.search(progress[-1].text)):
         return "the training went on after it"
-    if ended and hit.place > ended.place and not hit.signature.late and not _is_earlier(hit, ended):
+    if ended and hit.place > ended.place and not hit.signature.late and not is_before(hit.where.time, ended.where.time):
         return f"it came after the job was ended ({ended.signature.kind})"
     return ""
-
-
-def _is_earlier(hit: Hit, other: Hit) -> bool:
-    mine, its = hit.where.time, other.where.time
-    return bool(mine and its and mine[5:] < its[5:])

@@ -79,13 +79,28 @@ def test_a_line_of_megabytes(tmp_path: Path) -> None:
 
 
 def test_a_flood_is_counted(tmp_path: Path) -> None:
-    """Of a flood of consequences only some are looked at, and all are counted."""
+    """Of a flood of consequences some are looked at; what stands behind it is found."""
     flood = b"7: [rank7]:[W304 TCPStore.cpp:125] [c10d] recvValue failed on SocketImpl(fd=63)\n" * 30_000
-    found = read_bytes(OOM + flood, tmp_path)
+    found = read_bytes(flood[: len(flood) // 20] + OOM + flood * 3 + OOM, tmp_path)
 
     assert kind_of(found) == "cuda_oom"
     assert found.verdict is not None
-    assert found.verdict.cascade.lines == 30_000
+    assert [one.line for one in found.verdict.evidence] == [1501, 91502]
+    assert found.verdict.cascade.at_least
+    assert 2_000 <= found.verdict.cascade.lines <= 91_500
+
+
+def test_recovered_errors_do_not_hide_the_last(tmp_path: Path) -> None:
+    """An error that came thousands of times, and was recovered from, is still seen when it ends the job."""
+    step = b"0: iteration 10/ 90 | elapsed time per iteration (ms): 21.4 | lm loss: 3.1 |\n"
+    often = b"2: [rank2]: OSError: [Errno 5] Input/output error: '/lustre/x'\n" + step
+    found = read_bytes(
+        often * 5_000 + step * 2 + b"3: [rank3]: OSError: [Errno 5] Input/output error: '/lustre/x'\n", tmp_path
+    )
+
+    assert kind_of(found) == "storage_io"
+    assert found.verdict is not None
+    assert (found.verdict.first.rank, [one.line for one in found.verdict.evidence]) == (3, [10_003])
 
 
 def test_one_file_a_rank(tmp_path: Path) -> None:
