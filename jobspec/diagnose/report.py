@@ -63,13 +63,10 @@ def _verdict(found: Diagnosis, verdict: Verdict, paint: Paint) -> list[str]:
         lines += ["", "The most telling lines:", *_lines(found.telling, paint, several=False, limit=24)]
     cascade = verdict.cascade
     if cascade.lines:
-        least = "at least " if cascade.at_least else ""
         names = ", ".join(name for name, _ in cascade.signatures[:6])
         ranks = f" of {_ranks(cascade.ranks)}" if cascade.ranks else ""
-        lines += [
-            "",
-            f"Only consequences: {'at least ' if cascade.at_least else ''}{_count(cascade.lines, 'line')}{ranks} ({names})",
-        ]
+        count = ("at least " if cascade.at_least else "") + _count(cascade.lines, "line")
+        lines += ["", f"Only consequences: {count}{ranks} ({names})"]
     lines += ["", f"Cause: {kind.cause}", f"{paint('Fix', 'good')}: {kind.fix}"]
     if kind.reference:
         lines.append(f"Reference: {kind.reference}")

@@ -17,7 +17,7 @@ from jobspec.diagnose.sources import Log, Part
 #: Of a flood of one message the first and the last lines are kept: what a job recovered from may come often.
 _FIRST, _LAST = 1000, 100
 #: How often a needle is looked at before the engine is told to leave it: more for what may still be a cause.
-_LOOKS, _LOOKS_AT_CONSEQUENCES = 40_000, 2_000
+_LOOKS, _LOOKS_AT_CONSEQUENCES = 10_000, 2_000
 _PATIENT_MARKS = frozenset({"exit", "summary", "attempt", "header", "success"})
 #: Bytes of a line around the message that are looked at; some lines are megabytes long.
 _REACH = 2048
@@ -194,7 +194,7 @@ class _Run:
         if signature.role == "mark":
             noter = NOTERS.get(signature.mark)
             if noter is not None:
-                noter(self.facts, hit, _before(block, start))
+                noter(self.facts, hit, _before(block, start) if signature.mark == "summary" else "")
             if signature.mark == "attempt" and self._new_attempt(hit):
                 self.facts.boundaries.append(hit._replace(place=(self.attempt, self.index, place[2])))
                 return
@@ -268,7 +268,7 @@ class _Run:
 
 
 def _is_patient(signature: Signature) -> bool:
-    return signature.role not in ("cascade", "mark") or signature.mark in _PATIENT_MARKS
+    return signature.role not in ("cascade", "mark", "symptom") or signature.mark in _PATIENT_MARKS
 
 
 _RANK_ZERO = re.compile(rb"^(?: *0: |[^\n]{0,80}?\[rank0\]:)[^\n]*", re.MULTILINE)
