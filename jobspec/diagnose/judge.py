@@ -10,7 +10,7 @@ from jobspec.diagnose.knowledge import Knowledge
 from jobspec.diagnose.verdict import Alternative, Attempt, Cascade, Choice, Diagnosis, Evidence, Verdict
 from jobspec.diagnose.view import View, attempts, view
 from jobspec.diagnose.waiting import silence, waiting_for_rank_zero, watchdog
-from jobspec.diagnose.whose import first_failing, global_rank, node_of_rank
+from jobspec.diagnose.whose import first_failing, global_rank, node_of_rank, short_name
 
 #: From this level on a message names a root; from the second on it is more than a symptom.
 _ROOT, _LIKELY = 2.4, 1.9
@@ -205,6 +205,7 @@ def _verdict(seen: View, choice: Choice, knowledge: Knowledge) -> Verdict:
     first = choice.first or first_failing(seen, kind, choice.hits)
     if first.node is None and first.rank is not None:
         first = first._replace(node=node_of_rank(seen, first.rank))
+    first = first._replace(node=short_name(seen, first.node))
     lines = choice.evidence or tuple(_evidence(seen.facts, hit) for hit in choice.hits)
     unique = tuple({(one.path, one.line): one for one in lines}.values())[:_EVIDENCE]
     summary = choice.summary or (_message(choice.hits[0]) if choice.hits else kind.cause)

@@ -57,6 +57,15 @@ def node_of_rank(view: View, rank: int) -> str | None:
     return None
 
 
+def short_name(view: View, node: str | None) -> str | None:
+    """Return Slurm's name of a host where the program says its full name: ``gpu7`` for ``gpu7.cluster.local``."""
+    if node is None:
+        return None
+    known = {*view.facts.nodes, *(name for one in view.exits for name in one.nodes)}
+    short = node.split(".")[0]
+    return short if node not in known and short in known else node
+
+
 def first_failing(view: View, kind: Kind, hits: tuple[Hit, ...]) -> FirstFailing:
     """Return who failed first, of the hits that show the cause."""
     time = next((hit.where.time for hit in hits if hit.where.time), None)
