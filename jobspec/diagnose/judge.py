@@ -149,7 +149,7 @@ def _of_kind(seen: View, best: Hit) -> Choice:
 
 def _preferred(hits: list[Hit]) -> list[Hit]:
     """Return the lines that say most, where a signature says which of its lines those are."""
-    found = [hit for hit in hits if not hit.signature.preferred or hit.signature.preferred.search(hit.line.body)]
+    found = [hit for hit in hits if hit.signature.prefers(hit.line.body)]
     return found or hits
 
 

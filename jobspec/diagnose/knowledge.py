@@ -42,9 +42,9 @@ class Signature(NamedTuple):
     special: str
     level: float
     needles: tuple[bytes, ...]
-    pattern: re.Pattern[str] | None
-    excluded: re.Pattern[str] | None
-    preferred: re.Pattern[str] | None
+    pattern: str
+    excluded: str
+    preferred: str
     warns: bool
     late: bool
     weak: bool
@@ -54,9 +54,13 @@ class Signature(NamedTuple):
 
     def matches(self, body: str) -> re.Match[str] | None:
         """Return the match in a line's body, or nothing where the line is another one after all."""
-        if self.excluded and self.excluded.search(body):
+        if self.excluded and _compiled(self.excluded).search(body):
             return None
-        return self.pattern.search(body) if self.pattern else _ANYTHING.search(body)
+        return _compiled(self.pattern).search(body)
+
+    def prefers(self, body: str) -> bool:
+        """Whether a line is one of those that say most."""
+        return bool(_compiled(self.preferred).search(body))
 
 
 class Knowledge(NamedTuple):
@@ -70,7 +74,8 @@ class KnowledgeError(Exception):
     """A file of signatures is not what its schema says."""
 
 
-_ANYTHING = re.compile("")
+#: A pattern is compiled when a line first asks for it: a run needs few of them.
+_compiled = cache(re.compile)
 
 
 @cache
@@ -99,6 +104,9 @@ def extend(base: Knowledge, text: str) -> Knowledge:
         raise KnowledgeError(f"{problem.json_path}: {problem.message}")
     try:
         added = [_signature(entry) for entry in document.get("signatures", [])]
+        for one in added:
+            for pattern in (one.pattern, one.excluded, one.preferred):
+                re.compile(pattern)
     except re.error as error:
         raise KnowledgeError(f"pattern {error.pattern!r}: {error}") from None
     kinds = base.kinds | _kinds(document)
@@ -125,9 +133,6 @@ def _kinds(document: dict[str, Any]) -> dict[str, Kind]:
 
 
 def _signature(entry: dict[str, Any]) -> Signature:
-    def pattern(key: str) -> re.Pattern[str] | None:
-        return re.compile(entry[key]) if key in entry else None
-
     role = entry["role"]
     return Signature(
         id=entry["id"],
@@ -137,9 +142,9 @@ def _signature(entry: dict[str, Any]) -> Signature:
         special=entry.get("special", ""),
         level=float(entry.get("level", LEVELS.get(role, 0.0))),
         needles=tuple(needle.encode() for needle in entry["needles"]),
-        pattern=pattern("pattern"),
-        excluded=pattern("not"),
-        preferred=pattern("prefer"),
+        pattern=entry.get("pattern", ""),
+        excluded=entry.get("not", ""),
+        preferred=entry.get("prefer", ""),
         warns=entry.get("warns", False),
         late=entry.get("late", False),
         weak=entry.get("weak", False),
