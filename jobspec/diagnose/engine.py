@@ -1,8 +1,9 @@
 """Find many literal texts in a block of bytes at once.
 
-Hyperscan (vectorscan on ARM) was chosen by measurement, `benchmarks/diagnose.py --engines`: with our texts it reads a
-log at gigabytes a second, where an Aho-Corasick automaton or RE2 needs several times as long, and its wheels are
-maintained. Where it has no wheel, the regular expressions of Python do the same, slowly.
+Hyperscan (vectorscan on ARM) was chosen by measurement: `benchmarks/diagnose.py --engines` finds our texts in 100 MB at
+2177 MB/s with hyperscan 0.9.1, 187 with ahocorasick-rs 1.0.3, 69 with a set of google-re2, 30 with pyahocorasick 2.3.1
+and 7 with Python's own means. Its wheels are maintained, for Linux on x86-64 and ARM and each current Python. Where
+there is none, Python's own means do the same, slowly.
 """
 
 from __future__ import annotations

@@ -26,6 +26,9 @@ _TOGETHER = {
     ("nccl_socket_ifname", "net-socket-bridges"): "nccl_socket_ifname",
 }
 
+#: Consequences that do not happen to a job that ends well; connections that close at the end do.
+_ENDED = frozenset({"cancelled-task-failure", "cascade-step", "elastic-cascade"})
+
 #: Exit codes that say something by themselves (bash's manual, EXIT STATUS).
 _EXIT_KINDS = {139: "segfault", 127: "command_not_found", 126: "permission_denied"}
 
@@ -195,8 +198,9 @@ def _by_exit(seen: View) -> Choice | None:
             return Choice(_EXIT_KINDS[one.code], (one.hit,), "low")
     if failing:
         return Choice("unknown", tuple(one.hit for one in failing[:4]), "low")
-    if seen.failures or (seen.cascades and not seen.succeeded):
-        return Choice("unknown", seen.cascades[:4], "low")
+    ended = tuple(hit for hit in seen.cascades if hit.signature.id in _ENDED)
+    if not seen.succeeded and (seen.failures or ended):
+        return Choice("unknown", ended[:4], "low")
     return None
 
 
