@@ -80,6 +80,7 @@ class Facts:
     tracebacks: list[Hit] = field(default_factory=list)
     nodes: list[str] = field(default_factory=list)
     tasks_per_node: int | None = None
+    world_size: int | None = None
     rank_nodes: dict[int, str] = field(default_factory=dict)
     torchrun: bool = False
     rank_zero: list[tuple[Place, int, str]] = field(default_factory=list)
@@ -88,3 +89,10 @@ class Facts:
     lines: int = 0
     size: int = 0
     interrupted: bool = False
+
+    @property
+    def ranks_per_node(self) -> int | None:
+        """Ranks on each node, nothing where the log does not tell; under torchrun a task is a node's launcher."""
+        if not self.torchrun:
+            return self.tasks_per_node
+        return self.world_size // len(self.nodes) if self.world_size and self.nodes else None

@@ -18,6 +18,7 @@ _SIGNALS = {
 }  # fmt: skip
 _NODELIST = re.compile(r"(?:SLURM_JOB_NODELIST|SLURM_NODELIST|Nodelist|NodeList)[=:]\s*([\w.,\[\]-]+)")
 _TASKS = re.compile(r"ntasks-per-node=(\d+)")
+_WORLD = re.compile(r"using world size: (\d+)")
 _TIME = re.compile(r"time +: (\S+)")
 _HOST = re.compile(r"host +: (\S+)")
 _RANK = re.compile(r"rank +: (\d+) \(local_rank: (\d+)\)")
@@ -55,6 +56,8 @@ def _note_header(facts: Facts, hit: Hit, _before: str) -> None:
         facts.nodes = expand_hosts(match[1])
     if match := _TASKS.search(hit.line.body):
         facts.tasks_per_node = int(match[1])
+    if match := _WORLD.search(hit.line.body):
+        facts.world_size = int(match[1])
 
 
 def _note_torchrun(facts: Facts, _hit: Hit, _before: str) -> None:

@@ -42,7 +42,7 @@ def waiting_for_rank_zero(view: View, waits: list[Hit], cause: Hit | None, rank_
             first=FirstFailing(rank=0, note="rank 0 did not fail: it was still writing when the others gave up"),
             evidence=tuple(Evidence(path, number, text) for _, number, text in shown),
         )
-    per_node = view.facts.tasks_per_node or 8
+    per_node = view.facts.ranks_per_node or 8
     if ranks and min(ranks) > 0 and (min(ranks) >= per_node or (len(view.facts.nodes) < 2 and min(ranks) >= 4)):
         return Choice("nccl_init_store_timeout", tuple(waits), "high")
     if ranks and 0 not in ranks and min(ranks) == 1:
@@ -98,9 +98,7 @@ def _behind(timeouts: list[Hit], rank_of: dict[int, int | None]) -> list[Hit]:
 
 def _missing(view: View, timeouts: list[Hit], rank_of: dict[int, int | None]) -> int | None:
     """Return the one rank that shows no time-out where all others do."""
-    world = len(view.facts.nodes) * (view.facts.tasks_per_node or 0)
-    if view.facts.torchrun and view.facts.tasks_per_node == 1:
-        world = 0
+    world = view.facts.world_size or len(view.facts.nodes) * (view.facts.ranks_per_node or 0)
     ranks = {rank for hit in timeouts if (rank := rank_of.get(id(hit))) is not None}
     if not world and ranks and len(ranks) >= 7:
         world = max(ranks) + 1

@@ -49,9 +49,7 @@ def node_of_rank(view: View, rank: int) -> str | None:
                 return one.nodes[0]
     if len(facts.nodes) == 1:
         return facts.nodes[0]
-    per_node = facts.tasks_per_node
-    if facts.torchrun and per_node == 1:
-        per_node = 8 if facts.failures and max(one.local for one in facts.failures) > 3 else None
+    per_node = facts.ranks_per_node
     if per_node and rank // per_node < len(facts.nodes):
         return facts.nodes[rank // per_node]
     return None
@@ -84,7 +82,7 @@ def first_failing(view: View, kind: Kind, hits: tuple[Hit, ...]) -> FirstFailing
         return FirstFailing(time=time, why_unknown=_ALL)
     if not ranks:
         return _without_rank(view, hits, time)
-    rank, note = _among(view, hits, ranks)
+    rank, note = _among(view, hits, ranks) if kind.scope != "alike" else (min(ranks), None)
     moment = next((hit.where.time for hit in hits if global_rank(view, hit) == rank and hit.where.time), time)
     return FirstFailing(rank=rank, node=node_of_rank(view, rank), time=moment, note=note)
 
