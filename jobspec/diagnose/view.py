@@ -85,8 +85,12 @@ def _is_end(hit: Hit) -> bool:
 
 
 def _attempt_of(facts: Facts, place: Place) -> int:
-    before = [hit.place[0] for hit in facts.boundaries if hit.place[1] == place[1] and hit.place[2] <= place[2]]
-    return before[-1] if before else min(place[0], min((h.place[0] - 1 for h in facts.boundaries), default=place[0]))
+    """Return the attempt that a place belongs to: places of progress are noted before a block's boundaries are known."""
+    own = [hit.place for hit in facts.boundaries if hit.place[1] == place[1]]
+    before = [number for number, _, offset in own if offset <= place[2]]
+    if before:
+        return before[-1]
+    return own[0][0] - 1 if own else place[0]
 
 
 def _why_not(hit: Hit, progress: tuple[Progress, ...], success: Place | None, ended: Hit | None) -> str:
