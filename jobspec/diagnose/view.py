@@ -85,7 +85,7 @@ def _is_end(hit: Hit) -> bool:
 
 
 def _attempt_of(facts: Facts, place: Place) -> int:
-    """Return the attempt that a place belongs to: places of progress are noted before a block's boundaries are known."""
+    """Return the attempt that a place belongs to: progress is noted before the boundaries of its block."""
     own = [hit.place for hit in facts.boundaries if hit.place[1] == place[1]]
     before = [number for number, _, offset in own if offset <= place[2]]
     if before:
