@@ -47,8 +47,9 @@ lint: $(VENV)/.ready ## run ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-golden: $(VENV)/.ready ## write the golden files and the catalogue of diagnostics anew; review the diff
+golden: $(VENV)/.ready ## write the golden files and the two catalogues in docs anew; review the diff
 	$(BIN)/jobspec explain --all > docs/diagnostics.md
+	$(BIN)/jobspec diagnose --list > docs/failures.md
 	$(BIN)/python -m pytest $(SNAPSHOTS) --snapshot-update -q
 
 cluster: $(VENV)/.ready ## a Slurm of four pretended nodes to play with, in a shell; it goes when the shell ends
@@ -57,6 +58,7 @@ cluster: $(VENV)/.ready ## a Slurm of four pretended nodes to play with, in a sh
 bench: $(VENV)/.ready ## measure start-up and throughput
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.bulk
+	$(BIN)/python -m benchmarks.diagnose
 
 clean: ## remove what the commands above have made
 	rm -rf $(VENV) $(VENV)-torch build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -47,11 +47,29 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("code", nargs="?", metavar="CODE", help="for instance JS201, or its name")
     explain.add_argument("--all", action="store_true", help="explain all codes")
 
+    diagnose = verbs.add_parser("diagnose", help="find the cause of a failure in a job's log", allow_abbrev=False)
+    _add_diagnose(diagnose)
+
     verbs.add_parser("targets", help="list the kinds of script", allow_abbrev=False)
 
     schema = verbs.add_parser("schema", help="print a JSON schema, for an editor", allow_abbrev=False)
-    schema.add_argument("name", nargs="?", default="job", choices=("job", "cluster", "model", "diagnostics"))
+    schema.add_argument(
+        "name", nargs="?", default="job", choices=("job", "cluster", "model", "diagnostics", "diagnosis", "signatures")
+    )
     return parser
+
+
+def _add_diagnose(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "logs", nargs="*", metavar="LOG", help="a file, also .gz or .zst, a folder, or - (standard input)"
+    )
+    parser.add_argument("--format", choices=("human", "json"), default="human", help="how the diagnosis is printed")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+    parser.add_argument("--manifest", metavar="FILE", help="point at the line of this manifest to change")
+    parser.add_argument("--job", metavar="ID", help="ask sacct and scontrol for the job, and for its log")
+    parser.add_argument("--signatures", metavar="FILE", action="append", default=[], help="messages of your own (JSON)")
+    parser.add_argument("-v", "--verbose", action="store_true", help="work off the checklist for failed jobs")
+    parser.add_argument("--list", action="store_true", help="list the failures that are known, as Markdown")
 
 
 def _add_manifests(parser: argparse.ArgumentParser) -> None:
@@ -108,7 +126,7 @@ def _say_bug(error: Exception, arguments: argparse.Namespace) -> int:
         import traceback
 
         traceback.print_exc()
-    what = " ".join([arguments.command, *getattr(arguments, "manifests", ())])
+    what = " ".join([arguments.command, *getattr(arguments, "manifests", ()), *getattr(arguments, "logs", ())])
     sys.stderr.write(
         f"jobspec: internal error JS900 in `jobspec {what}`: {type(error).__name__}: {error}\n"
         "This is a bug of jobspec, not of your manifest. Please report it with the output of --traceback.\n"

@@ -10,7 +10,7 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 @cache
 def read_text(tree: str, *parts: str) -> str:
-    """Return the text of one file of the ``schemas`` or ``targets`` tree.
+    """Return the text of one file of the ``schemas``, ``targets`` or ``signatures`` tree.
 
     A built wheel carries the trees as ``jobspec/_data/…``; in an editable installation and in a bare checkout
     they are the package's siblings.

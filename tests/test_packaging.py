@@ -28,11 +28,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_holds_the_data(wheel: Path) -> None:
-    """The wheel carries each schema and each template, and no test."""
+    """The wheel carries each schema, template and signature, and no test."""
     names = set(zipfile.ZipFile(wheel).namelist())
     data = {
         f"jobspec/_data/{path.relative_to(ROOT)}"
-        for tree in ("schemas", "targets")
+        for tree in ("schemas", "targets", "signatures")
         for path in (ROOT / tree).rglob("*")
         if path.is_file()
     }

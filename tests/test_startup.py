@@ -16,6 +16,7 @@ NEEDED: dict[tuple[str, ...], set[str]] = {
     ("--help",): set(),
     ("--version",): set(),
     ("explain", "JS201"): {"inspect", "dataclasses"},
+    ("diagnose", "tests/diagnose/cases/022-cuda-oom-moe-ep4.log"): {"inspect", "dataclasses"},
     ("check", MANIFEST): {"yaml", "inspect", "dataclasses"},
     ("compile", MANIFEST): {"yaml", "jinja2", "inspect", "dataclasses", "pathlib"},
 }

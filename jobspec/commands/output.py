@@ -27,7 +27,7 @@ def print_diagnostics(sinks: Sequence[Sink], arguments: argparse.Namespace, stre
         for one in sink.sorted():
             place = one.primary and (one.primary.span.start, one.primary.span.end)
             found.setdefault((one.path, place, one.kind.code, one.message), one)
-    text = render(arguments.format, list(found.values()), color=_wants_color(arguments.color, stream))
+    text = render(arguments.format, list(found.values()), color=wants_color(arguments.color, stream))
     _write(stream, text)
     return any(one.is_error for one in found.values())
 
@@ -39,7 +39,8 @@ def _write(stream: TextIO, text: str) -> None:
     stream.buffer.flush()
 
 
-def _wants_color(choice: str, stream: TextIO) -> bool:
+def wants_color(choice: str, stream: TextIO) -> bool:
+    """Whether a stream gets colours, by the choice of ``--color``."""
     if choice == "auto":
         return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return choice == "always"

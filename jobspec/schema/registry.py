@@ -14,6 +14,8 @@ NAMES = {
     "cluster": "a cluster file",
     "model": "a model file",
     "diagnostics": "the output of `--format json`",
+    "diagnosis": "the output of `diagnose --format json`",
+    "signatures": "messages that `diagnose --signatures` adds",
 }
 
 _SUFFIX = ".schema.json"

@@ -25,6 +25,8 @@ class Shape:
     memory_mb: int = 64000
     local: tuple[str, ...] = ()
     site_mounts: tuple[str, ...] = field(default=())
+    #: End a task that uses more than its --mem, without cgroups: Slurm itself looks at its memory each second.
+    kill_over_memory: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -83,6 +85,11 @@ def _slurm_conf(folder: Path, shape: Shape) -> str:
         f"NodeName={name} NodeAddr={shape.address(name)} NodeHostname={name} Port={NODE_PORT} {machine}\n"
         for name in shape.names
     )
+    gather = "JobAcctGatherType=jobacct_gather/none"
+    if shape.kill_over_memory:
+        gather = (
+            "JobAcctGatherType=jobacct_gather/linux\nJobAcctGatherFrequency=task=1\nJobAcctGatherParams=OverMemoryKill"
+        )
     return f"""\
 ClusterName=test
 SlurmctldHost=login({shape.address("login")})
@@ -101,10 +108,10 @@ SlurmdLogFile={folder}/log/slurmd-%n.log
 # no cgroups: works in a container and in a machine without a writable hierarchy
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
+{gather}
 AccountingStorageType=accounting_storage/none
 SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
+SelectTypeParameters={"CR_Core_Memory" if shape.kill_over_memory else "CR_Core"}
 # take CPUs and memory from this file although the machine has less
 SlurmdParameters=config_overrides
 SchedulerType=sched/backfill
