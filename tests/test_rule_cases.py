@@ -17,6 +17,9 @@ from tests.conftest import BASE, job
 TOKEN = "hf_" + "a1B2c3D4e5" * 3
 
 
+SAVING = {"pretrained": "/lustre/models/glm", "save": "/run"}
+
+
 def found(compile_job: Any, **sections: Any) -> list[Diagnostic]:
     """Return the diagnostics of the base job with some sections replaced."""
     diagnostics: list[Diagnostic] = compile_job(job(**sections)).sink.sorted()
@@ -106,7 +109,91 @@ def training(**more: Any) -> dict[str, Any]:
         ({"container": {"image": "nvcr.io#nvidia/nemo:25.09"}}, []),
         ({"container": {"image": "nvidia/nemo:25.09"}}, []),
         ({"container": {"image": "localhost:5000/nemo"}}, ["JS245"]),
+        ({"container": {"image": "./nemo.sqsh"}}, ["JS245"]),
+        ({"container": {"image": "images/nemo.sqsh"}}, ["JS245"]),
+        ({"container": {"image": "$HOME/x"}}, ["JS245"]),
         # Names.
+        ({"env": {"SRUN_CPUS_PER_TASK": "1000"}}, ["JS241"]),
+        ({"env": {"done_file": "x"}}, ["JS241"]),
+        # More secrets, and more that only look like some.
+        ({"env": {"TOKENIZER_EOS_TOKEN": "end_of_text", "HF_TOKEN": "/run/secrets/tok"}}, []),
+        ({"overrides": {"model.image_token": "image_placeholder"}}, []),
+        ({"env": {"DB_PASSWORD": "hunter2!xyz"}}, ["JS242"]),
+        ({"env": {"WANDB_KEY": "0123456789abcdef" * 2}}, ["JS242"]),
+        # A group of microbatches that is given.
+        (
+            {
+                "parallelism": {"pp": 8, "vpp": 2},
+                "overrides": {"model.microbatch_group_size_per_vp_stage": 1},
+                "training": training(global_batch_size=128),
+            },
+            ["JS212"],
+        ),
+        # Fields that are owned whole.
+        ({"overrides": {"dataset.blend.0": ["a"]}}, ["JS233"]),
+        ({"overrides": {"train.train_samples": 1000}}, ["JS233"]),
+        # Layers of a first and a last stage, once more.
+        (
+            {
+                "model": {"num_layers": 48},
+                "parallelism": {"pp": 2},
+                "overrides": {
+                    "model.num_layers_in_first_pipeline_stage": 10,
+                    "model.num_layers_in_last_pipeline_stage": 10,
+                },
+            },
+            ["JS221"],
+        ),
+        (
+            {
+                "model": {"num_layers": 61},
+                "overrides": {
+                    "model.num_layers_in_first_pipeline_stage": 5,
+                    "model.account_for_loss_in_pipeline_split": True,
+                },
+            },
+            ["JS221"],
+        ),
+        (
+            {
+                "parallelism": {"pp": 4, "layout": "Et|t|t|tL"},
+                "overrides": {"model.num_layers_in_first_pipeline_stage": 1},
+            },
+            ["JS228"],
+        ),
+        ({"parallelism": {"pp": 4, "layout": "Et|t|tm|mL"}}, ["JS228"]),
+        # Options of Slurm.
+        ({"slurm": {"sbatch": ["--tasks-per-node=4"]}}, ["JS271"]),
+        ({"slurm": {"srun": ["--help"]}}, ["JS271"]),
+        ({"launch": {"cpu_bind": "coers"}}, ["JS105"]),
+        ({"launch": {"cpu_bind": "verbose,map_ldom:0,0,1,1"}}, []),
+        ({"slurm": {"dependency": "xyz"}}, ["JS105"]),
+        ({"slurm": {"dependency": "afterok:12:13?singleton"}}, []),
+        # Time.
+        (
+            {"resources": {"nodes": 16, "time": "0:10:30"}, "checkpoint": SAVING | {"minutes_before_limit": 10}},
+            ["JS272"],
+        ),
+        ({"resources": {"nodes": 16, "time": "0:12:30"}, "checkpoint": SAVING | {"minutes_before_limit": 10}}, []),
+        ({"slurm": {"signal": "TERM@300"}}, ["JS276"]),
+        # Shared nodes, and a container that cannot be written.
+        ({"resources": {"nodes": 16, "time": "1:00:00", "exclusive": False}}, ["JS277"]),
+        ({"container": {"writable": False}}, ["JS278"]),
+        ({"container": {"writable": False}, "env": {"UV_PROJECT_ENVIRONMENT": "/lustre/venv"}}, []),
+        # Programs whose flags are known, by the file's whole name.
+        ({"task": "inference", "args": {}}, ["JS264"]),
+        ({"task": "inference", "script": "my/vlm_text_generation.py", "args": {"x": 1}}, []),
+        ({"task": "inference", "parallelism": {"cp": 2}, "args": {"hf-model-path": "x"}}, ["JS252"]),
+        # Steps.
+        ({"steps": [{"name": "a"}], "conversion": {"hf_model": "x"}}, ["JS293"]),
+        (
+            {
+                "steps": [{"name": "a"}, {"name": "b", "checkpoint": {"save": "/b"}}],
+                "checkpoint": SAVING | {"minutes_before_limit": 15},
+            },
+            ["JS294"],
+        ),
+        ({"steps": [{"name": "a"}, {"name": "b", "checkpoint": {"save": "/run/"}}], "checkpoint": SAVING}, ["JS292"]),
         ({"env": {"PIPESTATUS": "7"}}, ["JS241"]),
         ({"env": {"PS2": "x"}}, ["JS241"]),
         # Recipes: by the function's name, or the model's and the task's.
@@ -195,6 +282,84 @@ def test_help_is_of_use(sections: dict[str, Any], helps: list[str], compile_job:
     assert [line for one in diagnostics for line in one.help] == helps
     if "secrets" not in sections:
         assert len(diagnostics) == 1
+
+
+MLM: dict[str, Any] = {
+    "framework": "mlm",
+    "task": "pretrain",
+    "model": {"num_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 4096},
+    "training": {"micro_batch_size": 1, "global_batch_size": 64, "seq_length": 4096, "train_iters": 9, "lr": 1e-4},
+    "checkpoint": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("sections", "codes"),
+    [
+        ({}, []),
+        ({"data": {"dataset": "squad"}}, ["JS235"]),
+        ({"data": None}, ["JS235"]),
+        ({"data": None, "args": {"data-args-path": "/x"}}, []),
+        ({"args": {"sft": True}}, ["JS263"]),
+        ({"args": {"num-layers-per-virtual-pipeline-stage": 3}}, ["JS263"]),
+        ({"args": {"persistent-save-interval": 3}}, ["JS263"]),
+        ({"logging": {"wandb": {"project": "x"}}}, ["JS264"]),
+        ({"args": {"train-samples": 5}}, ["JS265"]),
+        ({"script": "/me/custom_pretrain_gpt.py", "args": {"my-own-flag": 3}}, []),
+        ({"parallelism": {"pp": 4, "layout": "E" + "t" * 32 + "|||mL"}}, ["JS228"]),
+    ],
+)
+def test_jobs_of_megatron_lm(sections: dict[str, Any], codes: list[str], compile_job: Any) -> None:
+    """A job of Megatron-LM is refused by exactly these codes."""
+    assert [one.kind.code for one in found(compile_job, **MLM | sections)] == codes
+
+
+def test_groups_are_the_models_own(compile_job: Any) -> None:
+    """Query groups make grouped attention where nothing else is said, and sft is a mode of the program."""
+    model = MLM["model"] | {"num_query_groups": 8}
+    words = " ".join(
+        map(str, compile_job(job(**MLM | {"model": model, "task": "sft"})).plan.launches[0].program.main.argv)
+    )
+
+    assert "--group-query-attention --num-query-groups 8" in words
+    assert "--sft" in words
+
+
+def test_faults_of_a_step_are_told_there(compile_job: Any) -> None:
+    """What a step lacks is reported at the step, each by itself."""
+    steps = [{"name": "h", "task": "import"}, {"name": "t"}, {"name": "j", "task": "import", "model": "none"}]
+    pointers = [one.pointer for one in found(compile_job, steps=[steps[0], {"name": "i", "task": "import"}, steps[1]])]
+    unknown = [one.pointer for one in found(compile_job, steps=steps)]
+
+    assert pointers == ["/steps/0/conversion", "/steps/1/conversion"]
+    assert unknown == ["/steps/2/model"]
+
+
+def test_unless_exists_is_what_the_container_sees(compile_job: Any) -> None:
+    """The path that makes a step superfluous is looked for where the mount leads on the host."""
+    steps = [{"name": "a", "unless_exists": "/models/x"}, {"name": "b"}]
+    plan = compile_job(job(steps=steps, container={"mounts": ["/data/models:/models"]})).plan
+
+    assert plan.launches[0].unless_exists == "/data/models/x"
+
+
+def test_lists_of_options_are_replaced(compile_job: Any) -> None:
+    """Mounts and raw options are joined with the cluster's; any other list of the manifest takes the place of its."""
+    cluster = BASE["cluster"] | {"slurm": {"mail_type": ["ALL"], "srun": ["--label"]}}
+    plan = compile_job(job(cluster=cluster, slurm={"mail_type": ["NONE"], "srun": ["--network=sharp"]})).plan
+
+    assert ("mail-type", "NONE") in plan.job.options
+    assert plan.launches[0].srun_options == ("--label", "--network=sharp")
+
+
+def test_interactive_drops_nothing(compile_job: Any) -> None:
+    """Options of srun come into the shell's step, and what salloc does not have is reported."""
+    content = job(launch={"cpu_bind": "cores"}, slurm={"srun": ["--network=sharp"]})
+    text = compile_job(content, target="interactive").script.text
+    refused = compile_job(job(slurm={"sbatch": ["--propagate=NONE"]}), target="interactive").sink.sorted()
+
+    assert "  --cpu-bind=cores \\\n  --network=sharp \\\n" in text
+    assert [(one.kind.code, one.pointer) for one in refused] == [("JS403", "/slurm/sbatch")]
 
 
 def test_links_are_followed_as_the_system_does(tmp_path: Path) -> None:

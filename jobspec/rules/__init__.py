@@ -66,6 +66,7 @@ RULES: tuple[Rule, ...] = (
     arguments.argument_of_a_section,
     arguments.missing_argument,
     arguments.contradicting_sizes,
+    arguments.single_expert_after_softmax,
     slurm.option_set_twice,
     slurm.no_time_to_save,
     launch.profile_out_of_range,

@@ -300,3 +300,59 @@ def contradicting_sizes(spec: Spec, report: Report) -> None:
             also={"/training/train_iters": "iterations"},
             help=("remove one of the two",),
         )
+
+
+@rule("JS266", "single-expert-after-softmax", Severity.ERROR)
+def single_expert_after_softmax(spec: Spec, report: Report) -> None:
+    """Finds a router that sends a token to one expert, and takes the softmax only after the choice.
+
+    Why it matters: the softmax of a single score is always 1, so the router would have no gradient. Megatron refuses it
+    when it builds the model's configuration, also for a model without experts.
+
+    Example:
+
+    ```yaml
+    framework: mlm
+    task: pretrain
+    model:
+      num_layers: 32
+      hidden_size: 4096
+      num_attention_heads: 32
+      max_position_embeddings: 4096
+      num_experts: 16
+      moe_router_topk: 1
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    data: {dataset: mock}
+    ```
+
+    Use instead:
+
+    ```yaml
+    framework: mlm
+    task: pretrain
+    model:
+      num_layers: 32
+      hidden_size: 4096
+      num_attention_heads: 32
+      max_position_embeddings: 4096
+      num_experts: 16
+      moe_router_topk: 1
+    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    data: {dataset: mock}
+    args: {moe-router-pre-softmax: true}
+    ```
+
+    Source: Megatron-LM, megatron/core/transformer/transformer_config.py:2669
+    """
+    chosen = spec.model.moe_router_topk or spec.args.get("moe-router-topk")
+    after = spec.args.get("moe-router-score-function", "softmax") == "softmax"
+    balanced = spec.args.get("moe-router-load-balancing-type") in ("sinkhorn", ["sinkhorn"])
+    if spec.framework != "mlm" or not is_training(spec) or chosen != 1 or not after or balanced:
+        return
+    if not spec.args.get("moe-router-pre-softmax"):
+        report(
+            "one expert a token needs the softmax before the choice",
+            at="/model/moe_router_topk",
+            notes=("the softmax of one score is 1, and has no gradient",),
+            help=("add `moe-router-pre-softmax: true` to `args`, or choose another `moe-router-score-function`",),
+        )
