@@ -162,7 +162,7 @@ def argument_of_a_section(spec: Spec, report: Report) -> None:
     data: {dataset: mock}
     ```
 
-    Source: docs/guide.md, "Megatron-LM"
+    Source: docs/guide.md, "Megatron Bridge and Megatron-LM"
     """
     if spec.framework == "mlm":
         owned = dict(FRAMEWORKS["mlm"].owned) | model_flags(spec)

@@ -175,12 +175,31 @@ def test_missing_image_ends_the_job(site: Site) -> None:
     assert f"base: {site.folder}/none.sqsh does not exist on node01" in result.output
 
 
-def test_other_number_of_nodes_ends_the_job(site: Site) -> None:
-    """A script that is submitted for other nodes than it was compiled for ends before anything starts."""
-    result = site.submit(site.compile(small()), "--nodes=1")
+@pytest.mark.parametrize(("option", "has"), [("--nodes=1", "1 and 8"), ("--ntasks-per-node=4", "2 and 8")])
+def test_other_size_ends_the_job(option: str, has: str, site: Site) -> None:
+    """A script that is submitted for other nodes or tasks than it was compiled for ends before anything starts."""
+    result = site.submit(site.compile(small()), option)
 
     assert (result.state, result.exit_code) == ("FAILED", "1:0")
-    assert "base: compiled for 2 nodes, but the job has 1" in result.output
+    assert f"base: compiled for 2 nodes and 16 tasks, but the job has {has}\n" in result.output
+
+
+def test_no_step_begins_when_the_time_is_over(site: Site) -> None:
+    """A job whose ranks would be told to end begins no further step, and its exit code says so."""
+    content = small(
+        resources={"nodes": 2, "time": "0:02:00"},
+        checkpoint={"pretrained": "/lustre/models/glm", "save": str(site.folder)},
+        slurm={"signal": "TERM@118"},
+        steps=[
+            {"name": "first", "task": "command", "command": {"argv": ["sleep", "3"], "spread": "once"}},
+            {"name": "late"},
+        ],
+    )
+    result = site.submit(site.compile(content))
+
+    assert "base: there is no time left for the next step" in result.output
+    assert (result.state, result.exit_code) == ("FAILED", "124:0")
+    assert result.ranks == {}
 
 
 def test_secrets_stay_out_of_sight(site: Site) -> None:
@@ -201,7 +220,7 @@ def test_other_tasks_run(task: str, target: str, site: Site) -> None:
     """A conversion and an inference have their ranks too, and their words as they are."""
     of_task: dict[str, dict[str, Any]] = {
         "import": {"conversion": {"hf_model": HOSTILE, "megatron_path": f"/{HOSTILE}"}},
-        "inference": {"args": {"prompt": HOSTILE, "use-coordinator": True}},
+        "inference": {"args": {"hf-model-path": "x", "prompt": HOSTILE, "use-coordinator": True}},
     }
     content = job(task=task, resources={"nodes": 2, "time": "0:10:00"}, parallelism={"ep": 16}, **of_task[task])
     result = site.submit(site.compile(content, target))
