@@ -75,6 +75,7 @@ RULES: tuple[Rule, ...] = (
     launch.nothing_saved_at_the_end,
     launch.ranks_with_one_cpu,
     launch.sync_into_readonly_container,
+    slurm.array_saves_to_one_folder,
     site.missing_site_value,
     site.unknown_partition,
     site.time_out_of_range,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jobspec.diagnostics.model import Severity
+from jobspec.frameworks import is_training
 from jobspec.rules.registry import Report, rule
 from jobspec.spec.model import Spec
 from jobspec.spec.time import seconds
@@ -110,3 +111,38 @@ def no_time_to_save(spec: Spec, report: Report) -> None:
                 also={"/resources/time": "the time limit"},
                 help=("ask for more time, or end later",),
             )
+
+
+@rule("JS279", "array-saves-to-one-folder", Severity.WARNING)
+def array_saves_to_one_folder(spec: Spec, report: Report) -> None:
+    """Finds an array of trainings that run at the same time and save to the same folder.
+
+    Why it matters: each task of the array is the same job. They would overwrite each other's checkpoints, and resume
+    from them.
+
+    Example:
+
+    ```yaml
+    slurm: {array: 0-3}
+    checkpoint: {pretrained: /lustre/models/glm, save: /lustre/results/run}
+    ```
+
+    Use instead:
+
+    ```yaml
+    slurm: {array: 0-3%1}
+    checkpoint: {pretrained: /lustre/models/glm, save: /lustre/results/run}
+    ```
+
+    Source: sbatch(1), --array
+    """
+    array = spec.slurm.options.get("array")
+    if array and not array.endswith("%1") and spec.checkpoint.save is not None and is_training(spec):
+        report(
+            "the tasks of the array run at the same time and save to one folder",
+            at="/slurm/array",
+            also={"/checkpoint/save": "the folder"},
+            help=(
+                f"use `array: {array.partition('%')[0]}%1`: one after the other, each goes on where the last has saved",
+            ),
+        )
