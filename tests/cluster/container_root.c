@@ -163,26 +163,29 @@ static int keep_named(const char *kept, const char *ns)
 	int fd = open(kept, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
 
 	if (fd < 0)
-		return keep("--container-name: %s: %s", kept, strerror(errno));
+		return -1;
 	close(fd);
-	return mount(ns, kept, NULL, MS_BIND, NULL) < 0 ? keep("--container-name: %s: %s", kept, strerror(errno)) : 0;
+	return mount(ns, kept, NULL, MS_BIND, NULL);
 }
 
-/*
- * slurmstepd, as root, before any task: a child builds the root in a mount
- * namespace of its own; an open file keeps that namespace when the child is gone,
- * so all tasks of the step on this node share one root, and it goes with them.
- */
-int open_root(const char *home)
+/* Only in the child: be on one CPU, so that the namespace gets its number there. */
+static void be_on(int cpu)
 {
-	int up[2], down[2], status;
-	char buf[4096], path[64], kept[PATH_MAX];
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Build the root; with a name, keep it under that. Returns -1 where it cannot be kept. */
+static int start_root(const char *home, const char *kept, int cpu)
+{
+	int up[2], down[2], status, rc = 0;
+	char buf[4096], path[64];
 	ssize_t n, got = 0;
 	pid_t pid;
 
-	root_ns = open_named(kept, sizeof(kept));
-	if (root_ns >= 0)
-		return 0;
 	if (pipe2(up, O_CLOEXEC) < 0 || pipe2(down, O_CLOEXEC) < 0 || (pid = fork()) < 0)
 		return keep("fork: %s", strerror(errno));
 	if (pid == 0) {
@@ -190,6 +193,8 @@ int open_root(const char *home)
 		dup2(up[1], 2);
 		close(up[0]);
 		close(down[1]);
+		if (*kept)
+			be_on(cpu);
 		if (unshare(CLONE_NEWNS) < 0)
 			fail("unshare", "mount namespace");
 		build_root(home);
@@ -209,15 +214,43 @@ int open_root(const char *home)
 		snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
 		root_ns = open(path, O_RDONLY | O_CLOEXEC);
 		if (*kept)
-			keep_named(kept, path);
+			rc = keep_named(kept, path);
 	}
+	int why = errno;
 	close(down[1]);
 	close(up[0]);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	errno = why;
 	if (root_ns < 0) {
 		buf[strcspn(buf, "\n")] = '\0';
 		keep("%s", *buf ? buf : "the root could not be built");
+	}
+	return rc;
+}
+
+/*
+ * slurmstepd, as root, before any task: a child builds the root in a mount
+ * namespace of its own; an open file keeps that namespace when the child is gone,
+ * so all tasks of the step on this node share one root, and it goes with them.
+ *
+ * A namespace can only be mounted in one with a lower number, and on recent kernels
+ * each CPU hands out numbers of its own: on the CPU of the node's own namespace,
+ * whichever that was, a new one is higher.
+ */
+int open_root(const char *home)
+{
+	char kept[PATH_MAX];
+	int cpus = (int)sysconf(_SC_NPROCESSORS_CONF);
+
+	root_ns = open_named(kept, sizeof(kept));
+	if (root_ns >= 0)
+		return 0;
+	for (int cpu = 0; start_root(home, kept, cpu) < 0; cpu++) {
+		if (errno != EINVAL || cpu + 1 >= cpus)
+			return keep("--container-name: %s: %s", kept, strerror(errno));
+		close(root_ns);
+		root_ns = -1;
 	}
 	return 0;
 }
