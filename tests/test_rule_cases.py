@@ -184,6 +184,16 @@ def training(**more: Any) -> dict[str, Any]:
         ({"task": "inference", "args": {}}, ["JS264"]),
         ({"task": "inference", "script": "my/vlm_text_generation.py", "args": {"x": 1}}, []),
         ({"task": "inference", "parallelism": {"cp": 2}, "args": {"hf-model-path": "x"}}, ["JS252"]),
+        # Nodes without GPUs.
+        ({"resources": {"nodes": 2, "time": "1:00:00", "gpus_per_node": 0}}, ["JS200"]),
+        (
+            {
+                "task": "command",
+                "command": {"argv": ["true"], "spread": "per-node"},
+                "resources": {"nodes": 2, "time": "1:00:00", "gpus_per_node": 0},
+            },
+            [],
+        ),
         # Steps.
         ({"steps": [{"name": "a"}], "conversion": {"hf_model": "x"}}, ["JS293"]),
         (

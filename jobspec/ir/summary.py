@@ -9,7 +9,8 @@ from jobspec.spec.model import Spec
 
 def summary(spec: Spec) -> tuple[str, ...]:
     """Return the lines of a job; a step has a paragraph of its own."""
-    nodes = _count(spec.resources.nodes, "node") + " of " + _count(spec.resources.gpus_per_node, "GPU")
+    gpus = spec.resources.gpus_per_node
+    nodes = _count(spec.resources.nodes, "node") + (f" of {_count(gpus, 'GPU')}" if gpus else " without GPUs")
     title = FRAMEWORKS[spec.framework].title
     what = f"{len(spec.steps)} steps" if spec.steps else spec.task
     recipe = "" if spec.steps else _recipe(spec)

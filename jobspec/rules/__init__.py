@@ -25,6 +25,7 @@ from jobspec.spec.model import Spec
 
 #: In the order of their codes, which is the order in which they run.
 RULES: tuple[Rule, ...] = (
+    parallelism.ranks_without_gpus,
     parallelism.indivisible_world,
     parallelism.indivisible_expert_world,
     parallelism.interleaving_without_stages,
@@ -98,3 +99,5 @@ def _run(rules: tuple[Rule, ...], spec: Spec, sink: Sink) -> None:
     for rule in rules:
         if not (rule.unless and sink.reported(rule.unless)):
             rule.check(spec, Report(rule.kind, spec, sink))
+        if rule is parallelism.ranks_without_gpus and sink.has_errors:
+            return  # no law of sizes holds for none

@@ -10,6 +10,35 @@ from jobspec.rules.suggest import nodes_help, sizes_help
 from jobspec.spec.model import Layout, Spec
 
 
+@rule("JS200", "ranks-without-gpus", Severity.ERROR)
+def ranks_without_gpus(spec: Spec, report: Report) -> None:
+    """Finds a job on nodes without GPUs that has a rank for each of them.
+
+    Why it matters: only a command that runs once, or once on each node, can do without.
+
+    Example:
+
+    ```yaml
+    resources: {nodes: 1, time: "4:00:00", gpus_per_node: 0}
+    ```
+
+    Use instead:
+
+    ```yaml
+    resources: {nodes: 16, time: "4:00:00", gpus_per_node: 8}
+    ```
+
+    Source: docs/guide.md, "Tasks"
+    """
+    if spec.resources.gpus_per_node == 0 and (spec.command is None or spec.command.spread == "per-gpu"):
+        report(
+            f"`{spec.task}` has a rank for each GPU, but there are none",
+            at="/resources/gpus_per_node",
+            also={"/task": "the task", "/command/spread": "how often it runs"},
+            help=("use a `command` with `spread: once` or `per-node`, or nodes with GPUs",),
+        )
+
+
 @rule("JS201", "indivisible-world", Severity.ERROR)
 def indivisible_world(spec: Spec, report: Report) -> None:
     """Finds a number of GPUs that the layout of the dense layers does not divide.

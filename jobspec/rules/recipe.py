@@ -79,7 +79,7 @@ def recipe_for_other_gpus(spec: Spec, report: Report) -> None:
     """
     match = _GPUS_IN_NAME.search(spec.recipe or "")
     world = spec.resources.world
-    if match and int(match.group(1)) != world:
+    if match and world and int(match.group(1)) != world:
         gpus, each = int(match.group(1)), spec.resources.gpus_per_node
         there = gpus % each == 0 and gpus // each <= spec.most_nodes
         advice = f"use `nodes: {gpus // each}`, or a" if there else "use a"

@@ -76,7 +76,7 @@ def _compile(plan: Plan) -> Script:
     flags = [*step_flags(plan), "--nodes=1", "--ntasks=1", "--ntasks-per-node=1"]
     cpus = cpus_per_task(plan.job, 1)
     flags += [f"--cpus-per-task={cpus}"] if cpus else []
-    flags.append(f"--gpus-per-node={plan.job.gpus_per_node}")
+    flags += [f"--gpus-per-node={plan.job.gpus_per_node}"] if plan.job.gpus_per_node else []
     flags += [f"--cpu-bind={plan.launches[0].cpu_bind}"] if plan.launches[0].cpu_bind else []
     flags += plan.launches[0].srun_options
     text = render(

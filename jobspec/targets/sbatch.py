@@ -137,7 +137,7 @@ def allocation(job: JobHeader, tasks_per_node: int) -> list[Directive]:
         "partition": job.partition,
         "nodes": str(job.nodes),
         "ntasks-per-node": str(tasks_per_node),
-        "gpus-per-node": str(job.gpus_per_node),
+        "gpus-per-node": str(job.gpus_per_node) if job.gpus_per_node else None,
         "cpus-per-task": cpus_per_task(job, tasks_per_node),
         "mem": job.memory,
         "time": job.time,
@@ -148,7 +148,7 @@ def allocation(job: JobHeader, tasks_per_node: int) -> list[Directive]:
 
 def cpus_per_task(job: JobHeader, tasks_per_node: int) -> str | None:
     """Return the CPUs of each of some tasks on a node, which share what the GPUs of the node have."""
-    return None if job.cpus_per_gpu is None else str(job.cpus_per_gpu * job.gpus_per_node // tasks_per_node)
+    return None if job.cpus_per_gpu is None else str(job.cpus_per_gpu * max(1, job.gpus_per_node) // tasks_per_node)
 
 
 def _directives(plan: Plan, tasks_per_node: int) -> list[Directive]:

@@ -8,7 +8,7 @@ from jobspec.targets.sbatch import Launcher, compile_sbatch, plain_main
 _LAUNCHER = Launcher(
     template="srun-native/rank.sh.j2",
     comment="What each rank runs. It is read as it stands, so a variable in it is the task's own.",
-    tasks_per_node=lambda plan: plan.job.gpus_per_node,
+    tasks_per_node=lambda plan: max(1, plan.job.gpus_per_node),
     main=plain_main,
 )
 

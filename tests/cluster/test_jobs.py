@@ -175,13 +175,15 @@ def test_missing_image_ends_the_job(site: Site) -> None:
     assert f"base: {site.folder}/none.sqsh does not exist on node01" in result.output
 
 
-@pytest.mark.parametrize(("option", "has"), [("--nodes=1", "1 and 8"), ("--ntasks-per-node=4", "2 and 8")])
+@pytest.mark.parametrize(
+    ("option", "has"), [("--nodes=1", "--nodes=1 --ntasks=8"), ("--ntasks-per-node=4", "--nodes=2 --ntasks=8")]
+)
 def test_other_size_ends_the_job(option: str, has: str, site: Site) -> None:
     """A script that is submitted for other nodes or tasks than it was compiled for ends before anything starts."""
     result = site.submit(site.compile(small()), option)
 
     assert (result.state, result.exit_code) == ("FAILED", "1:0")
-    assert f"base: compiled for 2 nodes and 16 tasks, but the job has {has}\n" in result.output
+    assert f"base: compiled for --nodes=2 --ntasks=16, but the job has {has}\n" in result.output
 
 
 def test_no_step_begins_when_the_time_is_over(site: Site) -> None:
@@ -240,6 +242,18 @@ def test_commands_are_spread(spread: str, tasks: int, site: Site) -> None:
 
     assert result.state == "COMPLETED", result.output
     assert log.read_text() == f"<{HOSTILE}>\n" * tasks
+
+
+def test_command_without_gpus(site: Site) -> None:
+    """A command on nodes without GPUs asks for none, and runs once on each node."""
+    resources = {"nodes": 2, "time": "0:10:00", "gpus_per_node": 0, "cpus_per_gpu": 4}
+    argv = ["bash", "-c", "echo $SLURM_NODEID ${SLURM_CPUS_PER_TASK} ${CUDA_VISIBLE_DEVICES:-none}"]
+    content = job(task="command", resources=resources, command={"argv": argv, "spread": "per-node"})
+    result = site.submit(site.compile(content))
+    (log,) = site.logs.glob(f"base_{result.id}.log")
+
+    assert result.state == "COMPLETED", result.output
+    assert sorted(log.read_text().splitlines()) == ["0 4 none", "1 4 none"]
 
 
 def test_slurm_options_arrive(site: Site) -> None:

@@ -33,8 +33,8 @@ set -euo pipefail
 
 # An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
 ((SLURM_JOB_NUM_NODES == 128 && SLURM_NTASKS == 128)) || {
-  echo "$SLURM_JOB_NAME: compiled for 128 nodes and 128 tasks," \
-    "but the job has $SLURM_JOB_NUM_NODES and $SLURM_NTASKS" >&2
+  echo "$SLURM_JOB_NAME: compiled for --nodes=128 --ntasks=128," \
+    "but the job has --nodes=$SLURM_JOB_NUM_NODES --ntasks=$SLURM_NTASKS" >&2
   exit 1
 }
 

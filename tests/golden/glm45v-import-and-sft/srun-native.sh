@@ -36,8 +36,8 @@ set -euo pipefail
 
 # An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
 ((SLURM_JOB_NUM_NODES == 16 && SLURM_NTASKS == 128)) || {
-  echo "$SLURM_JOB_NAME: compiled for 16 nodes and 128 tasks," \
-    "but the job has $SLURM_JOB_NUM_NODES and $SLURM_NTASKS" >&2
+  echo "$SLURM_JOB_NAME: compiled for --nodes=16 --ntasks=128," \
+    "but the job has --nodes=$SLURM_JOB_NUM_NODES --ntasks=$SLURM_NTASKS" >&2
   exit 1
 }
 

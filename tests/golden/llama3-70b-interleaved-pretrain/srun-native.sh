@@ -34,8 +34,8 @@ set -euo pipefail
 
 # An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
 ((SLURM_JOB_NUM_NODES == 4 && SLURM_NTASKS == 32)) || {
-  echo "$SLURM_JOB_NAME: compiled for 4 nodes and 32 tasks," \
-    "but the job has $SLURM_JOB_NUM_NODES and $SLURM_NTASKS" >&2
+  echo "$SLURM_JOB_NAME: compiled for --nodes=4 --ntasks=32," \
+    "but the job has --nodes=$SLURM_JOB_NUM_NODES --ntasks=$SLURM_NTASKS" >&2
   exit 1
 }
 

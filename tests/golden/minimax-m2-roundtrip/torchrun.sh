@@ -30,8 +30,8 @@ set -euo pipefail
 
 # An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
 ((SLURM_JOB_NUM_NODES == 2 && SLURM_NTASKS == 2)) || {
-  echo "$SLURM_JOB_NAME: compiled for 2 nodes and 2 tasks," \
-    "but the job has $SLURM_JOB_NUM_NODES and $SLURM_NTASKS" >&2
+  echo "$SLURM_JOB_NAME: compiled for --nodes=2 --ntasks=2," \
+    "but the job has --nodes=$SLURM_JOB_NUM_NODES --ntasks=$SLURM_NTASKS" >&2
   exit 1
 }
 

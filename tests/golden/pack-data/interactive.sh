@@ -1,8 +1,8 @@
 #!/bin/bash
 # pack-data: command with Megatron-LM
-# Prepares Megatron's indexed data, once, on one node.
+# Prepares Megatron's indexed data, once, on a node without GPUs.
 #
-# Nodes:  1 node of 8 GPUs
+# Nodes:  1 node without GPUs
 #
 # On a login node:
 #   bash THIS_SCRIPT                a shell in the container, on the first node of the allocation
@@ -66,20 +66,19 @@ fi
 exec salloc \
   --job-name=pack-data \
   --account=llm \
-  --partition=batch \
+  --partition=cpu \
   --nodes=1 \
   --ntasks-per-node=1 \
-  --gpus-per-node=8 \
-  --mem=0 \
-  --time=8:00:00 \
-  --exclusive \
+  --cpus-per-task=64 \
+  --mem=200G \
+  --time=4:00:00 \
   srun \
   --mpi=pmix \
   --export=ALL \
   --nodes=1 \
   --ntasks=1 \
   --ntasks-per-node=1 \
-  --gpus-per-node=8 \
+  --cpus-per-task=64 \
   --container-image=/lustre/example/images/nemo-bridge.sqsh \
   --container-mounts=/lustre:/lustre,/lustre/example/src/Megatron-Bridge:/opt/Megatron-Bridge \
   --no-container-mount-home \

@@ -1,8 +1,8 @@
 #!/bin/bash
 # pack-data: command with Megatron-LM
-# Prepares Megatron's indexed data, once, on one node.
+# Prepares Megatron's indexed data, once, on a node without GPUs.
 #
-# Nodes:  1 node of 8 GPUs
+# Nodes:  1 node without GPUs
 #
 # Slurm does not make the folder of --output, and without it the job ends at once and leaves no log. So:
 #   mkdir -p /lustre/example/logs
@@ -12,13 +12,12 @@
 
 #SBATCH --job-name=pack-data
 #SBATCH --account=llm
-#SBATCH --partition=batch
+#SBATCH --partition=cpu
 #SBATCH --nodes=1
-#SBATCH --ntasks-per-node=8
-#SBATCH --gpus-per-node=8
-#SBATCH --mem=0
-#SBATCH --time=8:00:00
-#SBATCH --exclusive
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=64
+#SBATCH --mem=200G
+#SBATCH --time=4:00:00
 #SBATCH --output=/lustre/example/logs/%x_%j.out
 #SBATCH --open-mode=append
 
@@ -28,9 +27,9 @@ set -euo pipefail
 : "${HF_TOKEN:?set it in the shell that runs sbatch}"
 
 # An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
-((SLURM_JOB_NUM_NODES == 1 && SLURM_NTASKS == 8)) || {
-  echo "$SLURM_JOB_NAME: compiled for 1 nodes and 8 tasks," \
-    "but the job has $SLURM_JOB_NUM_NODES and $SLURM_NTASKS" >&2
+((SLURM_JOB_NUM_NODES == 1 && SLURM_NTASKS == 1)) || {
+  echo "$SLURM_JOB_NAME: compiled for --nodes=1 --ntasks=1," \
+    "but the job has --nodes=$SLURM_JOB_NUM_NODES --ntasks=$SLURM_NTASKS" >&2
   exit 1
 }
 
@@ -85,6 +84,7 @@ srun \
   --nodes=1 \
   --ntasks=1 \
   --ntasks-per-node=1 \
+  --cpus-per-task=64 \
   --container-image=/lustre/example/images/nemo-bridge.sqsh \
   --container-mounts=/lustre:/lustre,/lustre/example/src/Megatron-Bridge:/opt/Megatron-Bridge \
   --no-container-mount-home \
@@ -121,6 +121,7 @@ srun \
   --nodes=1 \
   --ntasks=1 \
   --ntasks-per-node=1 \
+  --cpus-per-task=64 \
   --container-image=/lustre/example/images/nemo-bridge.sqsh \
   --container-mounts=/lustre:/lustre,/lustre/example/src/Megatron-Bridge:/opt/Megatron-Bridge \
   --no-container-mount-home \

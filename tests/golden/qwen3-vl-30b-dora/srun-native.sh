@@ -31,8 +31,8 @@ set -euo pipefail
 
 # An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
 ((SLURM_JOB_NUM_NODES == 1 && SLURM_NTASKS == 8)) || {
-  echo "$SLURM_JOB_NAME: compiled for 1 nodes and 8 tasks," \
-    "but the job has $SLURM_JOB_NUM_NODES and $SLURM_NTASKS" >&2
+  echo "$SLURM_JOB_NAME: compiled for --nodes=1 --ntasks=8," \
+    "but the job has --nodes=$SLURM_JOB_NUM_NODES --ntasks=$SLURM_NTASKS" >&2
   exit 1
 }
 
