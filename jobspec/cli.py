@@ -50,13 +50,28 @@ def _parser() -> argparse.ArgumentParser:
     diagnose = verbs.add_parser("diagnose", help="find the cause of a failure in a job's log", allow_abbrev=False)
     _add_diagnose(diagnose)
 
+    _add_losses(verbs.add_parser("losses", help="show how trainings went, from their logs", allow_abbrev=False))
+
     verbs.add_parser("targets", help="list the kinds of script", allow_abbrev=False)
 
     schema = verbs.add_parser("schema", help="print a JSON schema, for an editor", allow_abbrev=False)
     schema.add_argument(
-        "name", nargs="?", default="job", choices=("job", "cluster", "model", "diagnostics", "diagnosis", "signatures")
+        "name",
+        nargs="?",
+        default="job",
+        choices=("job", "cluster", "model", "diagnostics", "diagnosis", "losses", "signatures"),
     )
     return parser
+
+
+def _add_losses(parser: argparse.ArgumentParser) -> None:
+    columns = ("loss", "lr", "grad_norm", "time_ms", "tflops")
+    parser.add_argument("logs", nargs="+", metavar="LOG", help="a file, also .gz or .zst, a folder, or -; one run each")
+    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: table")
+    parser.add_argument("--last", type=int, metavar="N", help="only the last N steps, in the table")
+    parser.add_argument("--plot", action="store_true", help="draw instead of the table")
+    parser.add_argument("--svg", metavar="FILE", help="draw into a file")
+    parser.add_argument("--column", choices=columns, default="loss", help="what is drawn; default: loss")
 
 
 def _add_diagnose(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,1 @@
+"""The progress of trainings, from their logs."""
