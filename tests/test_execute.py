@@ -298,3 +298,16 @@ def test_failed_warmup_ends_the_job(tmp_path: Path) -> None:
 
     assert run.done.returncode == 9
     assert len(run.steps()) == 1
+
+
+def test_rank_does_not_wait_for_ever_for_a_killed_one(tmp_path: Path) -> None:
+    """Where the first rank of a node ended without a word, the others end when they are told that an hour is over."""
+    program = (GOLDEN / "glm45v-sft" / "srun-native.rank.sh").read_text().replace("cd /opt/Megatron-Bridge", "")
+    place = {"SLURM_PROCID": "1", "SLURM_NTASKS": "8", "SLURM_LOCALID": "1", "SLURM_JOB_ID": tmp_path.name}
+    place |= {"SLURM_STEP_ID": "1", "PATH": "/usr/bin:/bin", "SECONDS": "4000"}
+    done = subprocess.run(
+        ["bash", "-c", program], env=place, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert done.returncode == 1
+    assert "the first rank of this node did not finish the set-up" in done.stderr
