@@ -115,7 +115,10 @@ if ((SLURM_LOCALID == 0)); then
 else
   # A first rank that was killed leaves no word: the others wait an hour, and no longer.
   until [[ -e $done_file ]] || ((SECONDS > 3600)); do sleep 0.5; done
-  [[ -e $done_file ]] || { echo "jobspec: the first rank of this node did not finish the set-up" >&2; exit 1; }
+  if [[ ! -e $done_file ]]; then
+    echo "jobspec: the first rank of this node did not finish the set-up" >&2
+    exit 1
+  fi
   code="$(<"$done_file")"
 fi
 ((code == 0)) || exit "$code"
