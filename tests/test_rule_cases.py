@@ -17,7 +17,7 @@ from tests.conftest import BASE, job
 TOKEN = "hf_" + "a1B2c3D4e5" * 3
 
 
-SAVING = {"pretrained": "/lustre/models/glm", "save": "/run"}
+SAVING = {"pretrained": "/lustre/models/glm", "save": "/lustre/run"}
 
 
 def found(compile_job: Any, **sections: Any) -> list[Diagnostic]:
@@ -179,6 +179,11 @@ def training(**more: Any) -> dict[str, Any]:
         # Shared nodes, and a container that cannot be written.
         ({"resources": {"nodes": 16, "time": "1:00:00", "exclusive": False}}, ["JS277"]),
         ({"container": {"writable": False}}, ["JS278"]),
+        ({"checkpoint": SAVING | {"save": "/lustrex/run"}}, ["JS246"]),
+        ({"data": {"cache": "/tmp/index"}}, ["JS246"]),
+        ({"container": {"mount_home": True}, "checkpoint": SAVING | {"save": "/home/me/run"}}, []),
+        ({"container": {"mounts": ["/scratch:/s"]}, "checkpoint": SAVING | {"save": "/s/run"}}, []),
+        ({"logging": {"tensorboard": "/scratch/tb"}}, ["JS246"]),
         ({"container": {"writable": False}, "env": {"UV_PROJECT_ENVIRONMENT": "/lustre/venv"}}, []),
         # Programs whose flags are known, by the file's whole name.
         ({"task": "inference", "args": {}}, ["JS264"]),
@@ -198,12 +203,15 @@ def training(**more: Any) -> dict[str, Any]:
         ({"steps": [{"name": "a"}], "conversion": {"hf_model": "x"}}, ["JS293"]),
         (
             {
-                "steps": [{"name": "a"}, {"name": "b", "checkpoint": {"save": "/b"}}],
+                "steps": [{"name": "a"}, {"name": "b", "checkpoint": {"save": "/lustre/b"}}],
                 "checkpoint": SAVING | {"minutes_before_limit": 15},
             },
             ["JS294"],
         ),
-        ({"steps": [{"name": "a"}, {"name": "b", "checkpoint": {"save": "/run/"}}], "checkpoint": SAVING}, ["JS292"]),
+        (
+            {"steps": [{"name": "a"}, {"name": "b", "checkpoint": {"save": "/lustre/run/"}}], "checkpoint": SAVING},
+            ["JS292"],
+        ),
         ({"env": {"PIPESTATUS": "7"}}, ["JS241"]),
         ({"env": {"PS2": "x"}}, ["JS241"]),
         # Recipes: by the function's name, or the model's and the task's.

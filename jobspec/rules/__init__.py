@@ -56,6 +56,7 @@ RULES: tuple[Rule, ...] = (
     environment.variable_and_secret,
     container.mounts_on_one_target,
     container.registry_with_slash,
+    container.path_under_no_mount,
     framework.task_of_another_framework,
     framework.key_of_another_task,
     framework.missing_key_of_the_task,

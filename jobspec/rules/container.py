@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from jobspec.diagnostics.model import Severity
+from jobspec.ir.required_paths import host_path
 from jobspec.rules.registry import Report, rule
 from jobspec.spec.model import Spec
 
@@ -84,3 +85,47 @@ def registry_with_slash(spec: Spec, report: Report) -> None:
             at="/container/image",
             help=(f"use `image: {match.group(1)}#{match.group(2)}`",),
         )
+
+
+@rule("JS246", "path-under-no-mount", Severity.WARNING)
+def path_under_no_mount(spec: Spec, report: Report) -> None:
+    """Finds a path that no mount brings into the container.
+
+    Why it matters: what is written there lies in the container's own root on each node and is gone with the job, a
+    checkpoint too; what is read there has to be a part of the image.
+
+    Example:
+
+    ```yaml
+    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000, save: /lustr/results/run}
+    ```
+
+    Use instead:
+
+    ```yaml
+    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000, save: /lustre/results/run}
+    ```
+
+    Source: pyxis, README, --container-mounts and --container-name; enroot, doc/cmd/start.md
+    """
+    container = spec.container
+    if not container.enabled or container.mount_home:
+        return
+    conversion = spec.conversion
+    paths = {
+        "/checkpoint/pretrained": spec.checkpoint.pretrained,
+        "/checkpoint/save": spec.checkpoint.save,
+        "/conversion/megatron_path": conversion and conversion.megatron_path,
+        "/conversion/hf_path": conversion and conversion.hf_path,
+        "/data/cache": spec.data.cache,
+        "/logging/tensorboard": spec.logging.tensorboard,
+        **{f"/data/paths/{index}": path for index, path in enumerate(spec.data.paths)},
+    }
+    for pointer, path in paths.items():
+        if path and host_path(path, container.mounts) is None:
+            report(
+                f"`{path}` is under no mount, so it is in the container alone",
+                at=pointer,
+                notes=("mounted: " + (", ".join(f"`{one.target}`" for one in container.mounts) or "nothing"),),
+                help=("correct the path, or add its folder to the `mounts` of `container`",),
+            )

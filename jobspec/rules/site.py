@@ -19,13 +19,13 @@ def missing_site_value(spec: Spec, report: Report) -> None:
     Example:
 
     ```yaml
-    cluster: {gpus_per_node: 8, partitions: {batch: {}}, logs: /lustre/logs}
+    cluster: {gpus_per_node: 8, partitions: {batch: {}}, logs: /lustre/logs, container: {mounts: [/lustre]}}
     ```
 
     Use instead:
 
     ```yaml
-    cluster: {gpus_per_node: 8, partitions: {batch: {}}, logs: /lustre/logs}
+    cluster: {gpus_per_node: 8, partitions: {batch: {}}, logs: /lustre/logs, container: {mounts: [/lustre]}}
     container: {image: /lustre/images/nemo.sqsh}
     ```
 
