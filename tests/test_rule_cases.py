@@ -17,6 +17,7 @@ from tests.conftest import BASE, job
 TOKEN = "hf_" + "a1B2c3D4e5" * 3
 
 
+MOCK = {"dataset": "mock"}
 SAVING = {"pretrained": "/lustre/models/glm", "save": "/lustre/run"}
 
 
@@ -88,8 +89,16 @@ def training(**more: Any) -> dict[str, Any]:
         ({"training": training(train_iters=100, lr_warmup_iters=99)}, []),
         ({"training": training(train_iters=100, lr_warmup_iters=100)}, ["JS239"]),
         ({"training": training(lr_decay_iters=100, train_iters=50, lr_warmup_iters=60)}, []),
-        ({"task": "pretrain", "recipe": "qwen3_8b_pretrain_config", "training": training(train_iters=100)}, ["JS239"]),
-        ({"task": "pretrain", "recipe": "qwen3_8b", "training": training(train_iters=9000)}, []),
+        (
+            {
+                "task": "pretrain",
+                "recipe": "qwen3_8b_pretrain_config",
+                "data": MOCK,
+                "training": training(train_iters=100),
+            },
+            ["JS239"],
+        ),
+        ({"task": "pretrain", "recipe": "qwen3_8b", "data": MOCK, "training": training(train_iters=9000)}, []),
         # Facts of the model.
         ({"model": {"num_layers": 16}, "overrides": {"model.num_layers": 16}}, []),
         ({"model": {"num_experts": 0}, "parallelism": {"pp": 8}, "overrides": {"model.num_moe_experts": None}}, []),
@@ -180,7 +189,7 @@ def training(**more: Any) -> dict[str, Any]:
         ({"resources": {"nodes": 16, "time": "1:00:00", "exclusive": False}}, ["JS277"]),
         ({"container": {"writable": False}}, ["JS278"]),
         ({"checkpoint": SAVING | {"save": "/lustrex/run"}}, ["JS246"]),
-        ({"data": {"cache": "/tmp/index"}}, ["JS246"]),
+        ({"data": {"dataset": "local-jsonl", "root": "/tmp/pairs"}}, ["JS246"]),
         ({"container": {"mount_home": True}, "checkpoint": SAVING | {"save": "/home/me/run"}}, []),
         ({"container": {"mounts": ["/scratch:/s"]}, "checkpoint": SAVING | {"save": "/s/run"}}, []),
         ({"logging": {"tensorboard": "/scratch/tb"}}, ["JS246"]),
@@ -317,6 +326,10 @@ MLM: dict[str, Any] = {
         ({}, []),
         ({"data": {"dataset": "squad"}}, ["JS235"]),
         ({"data": None}, ["JS235"]),
+        ({"data": {"dataset": "mock", "root": "/lustre/data"}}, ["JS258"]),
+        ({"data": {"paths": ["/lustre/a"]}}, ["JS267"]),
+        ({"data": {"paths": ["/lustre/a"]}, "args": {"use-checkpoint-args": True}}, []),
+        ({"args": {"tokenizer-type": "HuggingFaceTokenizer"}}, ["JS264"]),
         ({"data": None, "args": {"data-args-path": "/x"}}, []),
         ({"args": {"sft": True}}, ["JS263"]),
         ({"args": {"num-layers-per-virtual-pipeline-stage": 3}}, ["JS263"]),
@@ -390,3 +403,49 @@ def test_links_are_followed_as_the_system_does(tmp_path: Path) -> None:
     (tmp_path / "near" / "job.yaml").write_text(json.dumps(job(cluster="link/../site.yaml")))
 
     assert Session().compile(str(tmp_path / "near" / "job.yaml")).sink.sorted() == []
+
+
+PRETRAINING: dict[str, Any] = {"task": "pretrain", "recipe": "glm45_air_106b_pretrain_config", "checkpoint": None}
+BENCHMARK = {
+    **PRETRAINING,
+    "recipe": "qwen3_30b_a3b_pretrain_16gpu_h100_bf16_config",
+    "resources": {"nodes": 2, "time": "1:00:00"},
+}
+ADAPTER = {
+    "recipe": "llama3_70b_peft_8gpu_h100_bf16_config",
+    "resources": {"nodes": 1, "time": "1:00:00"},
+    "parallelism": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("sections", "codes"),
+    [
+        ({"data": {"dataset": "cord-v2"}}, []),
+        ({"data": {"dataset": "energon", "root": "/lustre/data"}}, []),
+        ({"data": {"dataset": "local-vlm"}}, ["JS258"]),
+        ({"data": {"dataset": "local-jsonl"}, "overrides": {"dataset.hf_dataset.dataset_name": "x"}}, []),
+        ({"data": {"dataset": "cord-v2", "root": "/lustre/data"}}, ["JS258"]),
+        ({"data": {"root": "/lustre/data"}}, ["JS258"]),
+        ({"data": {"dataset": "mock"}}, ["JS257"]),
+        ({"data": {"dataset": "mock", "paths": ["/lustre/a"]}}, ["JS257"]),
+        ({"data": {"paths": ["/lustre/a"], "split": "9,1,0"}}, ["JS235", "JS235"]),
+        ({"data": {"dataset": "cord-v2", "cache": "/lustre/a"}}, ["JS235"]),
+        (PRETRAINING, ["JS259"]),
+        ({**PRETRAINING, "data": {"paths": ["/lustre/a"]}}, []),
+        ({**PRETRAINING, "data": {"dataset": "squad"}}, ["JS257"]),
+        ({**PRETRAINING, "data": {"dataset": "energon", "root": "/lustre/a", "split": "9,1,0"}}, ["JS235"]),
+        ({**PRETRAINING, "data": {"dataset": "megatron-indexed"}}, ["JS235"]),
+        ({**PRETRAINING, "data": {"paths": ["/lustre/a"], "weights": [1, 2]}}, ["JS235"]),
+        # A benchmark brings its data.
+        ({**BENCHMARK, "parallelism": {"ep": 16}}, []),
+        ({**BENCHMARK, "parallelism": {"ep": 16}, "data": {"dataset": "mock"}}, ["JS257"]),
+        ({**BENCHMARK, "parallelism": {"ep": 16}, "data": {"paths": ["/lustre/a"]}}, []),
+        ({**ADAPTER, "task": "lora"}, ["JS259"]),
+        ({**ADAPTER, "task": "dora"}, ["JS231"]),
+        ({**ADAPTER, "task": "dora", "recipe": "llama3_70b_peft_config"}, []),
+    ],
+)
+def test_data_of_megatron_bridge(sections: dict[str, Any], codes: list[str], compile_job: Any) -> None:
+    """A training gets data that its program takes for the task, and says which."""
+    assert [one.kind.code for one in found(compile_job, **sections)] == codes

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from jobspec.frameworks.any_command import COMMAND
+from jobspec.frameworks.bridge_datasets import ROOT_FIELDS
 from jobspec.frameworks.bridge_tools import CONVERSION, INFERENCE
 from jobspec.frameworks.hydra import Value, assignment
 from jobspec.frameworks.protocol import TRAINING_KEYS, Framework, Task
@@ -105,6 +106,8 @@ def _command(spec: Spec) -> Command:
         setting = value(spec)
         if setting is not None:
             settings.append(assignment(key, setting))
+    if spec.data.root:
+        settings.append(assignment(ROOT_FIELDS[spec.data.dataset or ""], spec.data.root))
     settings += [assignment(key, value) for key, value in spec.overrides.items()]
     recipe = spec.recipe or ""  # rule JS253 has seen to it that there is one
     options = [("--recipe" if recipe.endswith("_config") else "--model", recipe), ("--mode", spec.task)]
@@ -147,6 +150,8 @@ FRAMEWORK = Framework(
         "inference": INFERENCE,
         "command": COMMAND,
     },
-    owned={key: pointer for key, pointer, _ in (*_ALWAYS, *_OPTIONAL)} | _ALIASES,
+    owned={key: pointer for key, pointer, _ in (*_ALWAYS, *_OPTIONAL)}
+    | _ALIASES
+    | dict.fromkeys(ROOT_FIELDS.values(), "/data/root"),
     default_etp=_default_etp,
 )

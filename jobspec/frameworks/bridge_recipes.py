@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jobspec.resources import read_package_text
 
@@ -22,7 +22,27 @@ def recipe_name(spec: Spec) -> str:
 
 
 @cache
+def _catalogue() -> dict[str, Any]:
+    catalogue: dict[str, Any] = json.loads(read_package_text("frameworks", "bridge_recipes.json"))
+    return catalogue
+
+
+@cache
 def known() -> frozenset[str]:
     """Return the names of all recipes, old ones included."""
-    catalogue = json.loads(read_package_text("frameworks", "bridge_recipes.json"))
-    return frozenset(catalogue["recipes"]) | frozenset(catalogue["aliases"])
+    catalogue = _catalogue()
+    return frozenset(catalogue["recipes"]).union(catalogue["benchmarks"], catalogue["aliases"])
+
+
+def is_benchmark(name: str) -> bool:
+    """Return whether a recipe is taken as one for a benchmark, which brings its own data.
+
+    Source: scripts/training/recipe_metadata.py, resolved_benchmark_recipe_metadata.
+    """
+    return name in _catalogue()["benchmarks"]
+
+
+def library_name(name: str) -> str | None:
+    """Return the name under which the library's recipe is found where a benchmark has taken its own."""
+    aliases: dict[str, str] = _catalogue()["aliases"]
+    return next((alias for alias, meant in aliases.items() if meant == name), None)

@@ -117,6 +117,7 @@ def path_under_no_mount(spec: Spec, report: Report) -> None:
         "/checkpoint/save": spec.checkpoint.save,
         "/conversion/megatron_path": conversion and conversion.megatron_path,
         "/conversion/hf_path": conversion and conversion.hf_path,
+        "/data/root": spec.data.root,
         "/data/cache": spec.data.cache,
         "/logging/tensorboard": spec.logging.tensorboard,
         **{f"/data/paths/{index}": path for index, path in enumerate(spec.data.paths)},

@@ -129,6 +129,7 @@ def layout_of(data: dict[str, Any], world: int, framework: str, task: str) -> La
 def _data(data: dict[str, Any]) -> Data:
     return Data(
         dataset=data.get("dataset"),
+        root=data.get("root"),
         paths=tuple(data.get("paths", ())),
         weights=tuple(data.get("weights", ())),
         split=data.get("split"),

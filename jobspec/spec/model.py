@@ -94,6 +94,7 @@ class Data(NamedTuple):
     """Where the samples come from."""
 
     dataset: str | None
+    root: str | None
     paths: tuple[str, ...]
     weights: tuple[float, ...]
     split: str | None

@@ -26,6 +26,8 @@ exec uv run --no-sync python -m torch.distributed.run \
   dataset.seq_length=4096 \
   scheduler.lr_warmup_iters=2000 \
   scheduler.lr_decay_iters=100000 \
+  dataset.blend='[[/lustre/example/data/dclm/dclm_01_01_text_document],null]' \
+  dataset.path_to_cache=/lustre/example/cache/index \
   checkpoint.save=/lustre/example/results/deepseek-v3 \
   checkpoint.save_interval=250 \
   train.exit_duration_in_mins=1410 \

@@ -25,5 +25,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   dataset.seq_length=4096 \
   scheduler.lr_warmup_iters=50 \
   scheduler.lr_decay_iters=1000 \
+  dataset.blend='[[/lustre/example/data/dclm/dclm_01_01_text_document],null]' \
+  dataset.path_to_cache=/lustre/example/cache/index \
   checkpoint.save=/lustre/example/results/gpt-oss-120b \
   checkpoint.save_interval=250

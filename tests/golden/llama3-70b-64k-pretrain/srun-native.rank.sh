@@ -42,6 +42,8 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   dataset.seq_length=65536 \
   scheduler.lr_warmup_iters=50 \
   scheduler.lr_decay_iters=1000 \
+  dataset.blend='[[/lustre/example/data/dclm/dclm_01_01_text_document],null]' \
+  dataset.path_to_cache=/lustre/example/cache/index \
   checkpoint.save=/lustre/example/results/llama3-70b-64k \
   checkpoint.save_interval=100 \
   train.exit_duration_in_mins=1420 \

@@ -63,6 +63,8 @@ uv sync
 #   dataset.seq_length=8192 \
 #   scheduler.lr_warmup_iters=100 \
 #   scheduler.lr_decay_iters=2000 \
+#   dataset.blend='[[/lustre/example/data/dclm/dclm_01_01_text_document],null]' \
+#   dataset.path_to_cache=/lustre/example/cache/index \
 #   checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
 #   checkpoint.save_interval=200 \
 #   train.exit_signal_handler=true \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# llama3-70b-lora: lora with Megatron Bridge, recipe llama3_70b_peft_8gpu_h100_bf16_config
+# llama3-70b-lora: lora with Megatron Bridge, recipe llama3_70b_peft_config
 # LoRA on one node, from an image that holds every package.
 #
 # Nodes:  1 node of 8 GPUs
@@ -46,7 +46,7 @@ cd /opt/Megatron-Bridge
 # The job's own program, for the GPUs of this node:
 # uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
 #   scripts/training/run_recipe.py \
-#   --recipe llama3_70b_peft_8gpu_h100_bf16_config \
+#   --recipe llama3_70b_peft_config \
 #   --mode lora \
 #   model.tensor_model_parallel_size=8 \
 #   model.pipeline_model_parallel_size=1 \

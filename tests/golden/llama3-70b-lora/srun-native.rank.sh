@@ -7,7 +7,7 @@ export LOCAL_RANK="$SLURM_LOCALID"
 
 cd /opt/Megatron-Bridge
 exec uv run --no-sync python scripts/training/run_recipe.py \
-  --recipe llama3_70b_peft_8gpu_h100_bf16_config \
+  --recipe llama3_70b_peft_config \
   --mode lora \
   model.tensor_model_parallel_size=8 \
   model.pipeline_model_parallel_size=1 \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# llama3-70b-lora: lora with Megatron Bridge, recipe llama3_70b_peft_8gpu_h100_bf16_config
+# llama3-70b-lora: lora with Megatron Bridge, recipe llama3_70b_peft_config
 # LoRA on one node, from an image that holds every package.
 #
 # Nodes:  1 node of 8 GPUs
@@ -85,7 +85,7 @@ export LOCAL_RANK="$SLURM_LOCALID"
 
 cd /opt/Megatron-Bridge
 exec uv run --no-sync python scripts/training/run_recipe.py \
-  --recipe llama3_70b_peft_8gpu_h100_bf16_config \
+  --recipe llama3_70b_peft_config \
   --mode lora \
   model.tensor_model_parallel_size=8 \
   model.pipeline_model_parallel_size=1 \

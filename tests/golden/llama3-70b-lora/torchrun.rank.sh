@@ -8,7 +8,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   --master_addr="$MASTER_ADDR" \
   --master_port="$MASTER_PORT" \
   scripts/training/run_recipe.py \
-  --recipe llama3_70b_peft_8gpu_h100_bf16_config \
+  --recipe llama3_70b_peft_config \
   --mode lora \
   model.tensor_model_parallel_size=8 \
   model.pipeline_model_parallel_size=1 \

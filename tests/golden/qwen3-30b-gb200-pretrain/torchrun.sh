@@ -1,6 +1,6 @@
 #!/bin/bash
 # qwen3-30b-gb200-pretrain: pretrain with Megatron Bridge, recipe qwen3_30b_a3b_pretrain_8gpu_gb200_bf16_config
-# Benchmark of a mixture of experts on two GB200 nodes, with the recipe's own data.
+# Benchmark of a mixture of experts on two GB200 nodes, with its own data.
 #
 # Nodes:  2 nodes of 4 GPUs
 # Layout: tp 1, pp 1, cp 1, ep 8, etp 1, dp 8, no sequence parallelism
