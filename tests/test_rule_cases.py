@@ -449,3 +449,32 @@ ADAPTER = {
 def test_data_of_megatron_bridge(sections: dict[str, Any], codes: list[str], compile_job: Any) -> None:
     """A training gets data that its program takes for the task, and says which."""
     assert [one.kind.code for one in found(compile_job, **sections)] == codes
+
+
+UNMOUNTED = SAVING | {"save": "/scratch/run"}
+
+
+@pytest.mark.parametrize(
+    ("sections", "codes"),
+    [
+        ({"checkpoint": UNMOUNTED, "allow": {"JS246": "for a try"}}, []),
+        ({"allow": {"JS246": "for a try"}}, ["JS299"]),
+        ({"allow": {"JS999": "for a try"}}, ["JS298"]),
+        ({"allow": {"JS246": " "}}, ["JS105"]),
+        ({"allow": {"path-under-no-mount": "for a try"}}, ["JS105"]),
+        # An error may keep a rule from being asked, so that its allowance is not called unused.
+        ({"parallelism": {"pp": 3}, "allow": {"JS277": "for a try"}}, ["JS201"]),
+        # All steps count.
+        (
+            {
+                "checkpoint": UNMOUNTED,
+                "allow": {"JS246": "for a try", "JS292": "the second goes on"},
+                "steps": [{"name": "one", "parallelism": {"pp": 8}}, {"name": "two", "parallelism": {"pp": 4}}],
+            },
+            [],
+        ),
+    ],
+)
+def test_allowed_warnings(sections: dict[str, Any], codes: list[str], compile_job: Any) -> None:
+    """A warning that is allowed is not reported, and an allowance of something else is."""
+    assert [one.kind.code for one in found(compile_job, **sections)] == codes

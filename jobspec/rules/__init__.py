@@ -20,6 +20,7 @@ from jobspec.rules import (
     site,
     slurm,
 )
+from jobspec.rules.allow import apply_allowances
 from jobspec.rules.registry import Report, Rule
 from jobspec.rules.steps import STEP_RULES as STEP_RULES
 from jobspec.spec.model import Spec
@@ -91,13 +92,14 @@ RULES: tuple[Rule, ...] = (
 
 
 def check(spec: Spec, sink: Sink) -> None:
-    """Run every rule on each launch of a job, then those on its steps together."""
+    """Run every rule on each launch of a job, then those on its steps together; drop the warnings that it allows."""
     for one in spec.launches:
         own = Sink(sink.path)
         _run(RULES, one, own)
         sink.extend(own.sorted())
     if spec.steps:
         _run(STEP_RULES, spec, sink)
+    apply_allowances(spec, sink)
 
 
 def _run(rules: tuple[Rule, ...], spec: Spec, sink: Sink) -> None:
