@@ -30,7 +30,7 @@ BASE: dict[str, Any] = {
     "resources": {"nodes": 16, "time": "24:00:00"},
     "parallelism": {"pp": 8, "ep": 16},
     "training": {"micro_batch_size": 1, "global_batch_size": 64},
-    "checkpoint": {"pretrained": "/lustre/models/glm"},
+    "checkpoint": {"pretrained": "/lustre/models/glm", "save": None},
 }
 
 

@@ -18,7 +18,8 @@ TOKEN = "hf_" + "a1B2c3D4e5" * 3
 
 
 MOCK = {"dataset": "mock"}
-SAVING = {"pretrained": "/lustre/models/glm", "save": "/lustre/run"}
+SIGNALLED = {"signal": "TERM@900"}
+SAVING = {"pretrained": "/lustre/models/glm", "save": "/lustre/run", "minutes_before_limit": 15}
 
 
 def found(compile_job: Any, **sections: Any) -> list[Diagnostic]:
@@ -185,6 +186,9 @@ def training(**more: Any) -> dict[str, Any]:
         ),
         ({"resources": {"nodes": 16, "time": "0:12:30"}, "checkpoint": SAVING | {"minutes_before_limit": 10}}, []),
         ({"slurm": {"signal": "TERM@300"}}, ["JS276"]),
+        ({"checkpoint": {"pretrained": "/lustre/models/glm"}}, ["JS276"]),
+        ({"checkpoint": {"pretrained": "/lustre/models/glm", "save": "/lustre/run"}}, ["JS280"]),
+        ({"checkpoint": SAVING | {"minutes_before_limit": None}}, ["JS103"]),
         # Shared nodes, and a container that cannot be written.
         ({"resources": {"nodes": 16, "time": "1:00:00", "exclusive": False}}, ["JS277"]),
         ({"container": {"writable": False}}, ["JS278"]),
@@ -213,12 +217,16 @@ def training(**more: Any) -> dict[str, Any]:
         (
             {
                 "steps": [{"name": "a"}, {"name": "b", "checkpoint": {"save": "/lustre/b"}}],
-                "checkpoint": SAVING | {"minutes_before_limit": 15},
+                "checkpoint": SAVING,
             },
             ["JS294"],
         ),
         (
-            {"steps": [{"name": "a"}, {"name": "b", "checkpoint": {"save": "/lustre/run/"}}], "checkpoint": SAVING},
+            {
+                "steps": [{"name": "a"}, {"name": "b", "checkpoint": {"save": "/lustre/run/"}}],
+                "checkpoint": {"pretrained": "/lustre/models/glm", "save": "/lustre/run"},
+                "slurm": SIGNALLED,
+            },
             ["JS292"],
         ),
         ({"env": {"PIPESTATUS": "7"}}, ["JS241"]),
@@ -316,7 +324,7 @@ MLM: dict[str, Any] = {
     "task": "pretrain",
     "model": {"num_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 4096},
     "training": {"micro_batch_size": 1, "global_batch_size": 64, "seq_length": 4096, "train_iters": 9, "lr": 1e-4},
-    "checkpoint": None,
+    "checkpoint": {"save": None},
 }
 
 
@@ -405,7 +413,11 @@ def test_links_are_followed_as_the_system_does(tmp_path: Path) -> None:
     assert Session().compile(str(tmp_path / "near" / "job.yaml")).sink.sorted() == []
 
 
-PRETRAINING: dict[str, Any] = {"task": "pretrain", "recipe": "glm45_air_106b_pretrain_config", "checkpoint": None}
+PRETRAINING: dict[str, Any] = {
+    "task": "pretrain",
+    "recipe": "glm45_air_106b_pretrain_config",
+    "checkpoint": {"save": None},
+}
 BENCHMARK = {
     **PRETRAINING,
     "recipe": "qwen3_30b_a3b_pretrain_16gpu_h100_bf16_config",
@@ -467,7 +479,8 @@ UNMOUNTED = SAVING | {"save": "/scratch/run"}
         # All steps count.
         (
             {
-                "checkpoint": UNMOUNTED,
+                "checkpoint": {"pretrained": "/lustre/models/glm", "save": "/scratch/run"},
+                "slurm": SIGNALLED,
                 "allow": {"JS246": "for a try", "JS292": "the second goes on"},
                 "steps": [{"name": "one", "parallelism": {"pp": 8}}, {"name": "two", "parallelism": {"pp": 4}}],
             },

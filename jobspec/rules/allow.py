@@ -25,7 +25,7 @@ allow: {JS201: "it will work"}
 Use instead:
 
 ```yaml
-checkpoint: {pretrained: /opt/weights/glm}
+checkpoint: {pretrained: /opt/weights/glm, save: null}
 allow: {JS246: "the image holds the weights"}
 ```
 
@@ -51,7 +51,7 @@ allow: {JS246: "the image holds the weights"}
 Use instead:
 
 ```yaml
-checkpoint: {pretrained: /opt/weights/glm}
+checkpoint: {pretrained: /opt/weights/glm, save: null}
 allow: {JS246: "the image holds the weights"}
 ```
 

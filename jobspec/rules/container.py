@@ -97,13 +97,13 @@ def path_under_no_mount(spec: Spec, report: Report) -> None:
     Example:
 
     ```yaml
-    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000, save: /lustr/results/run}
+    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000, save: /lustr/results/run, minutes_before_limit: 15}
     ```
 
     Use instead:
 
     ```yaml
-    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000, save: /lustre/results/run}
+    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000, save: /lustre/results/run, minutes_before_limit: 15}
     ```
 
     Source: pyxis, README, --container-mounts and --container-name; enroot, doc/cmd/start.md

@@ -38,7 +38,7 @@ def recipe_for_another_task(spec: Spec, report: Report) -> None:
     ```yaml
     task: sft
     recipe: glm_45v_sft_config
-    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000}
+    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000, save: null}
     ```
 
     Source: Megatron-Bridge, scripts/training/run_recipe.py, _validate_recipe_mode
@@ -147,14 +147,14 @@ def finetuning_without_weights(spec: Spec, report: Report) -> None:
 
     ```yaml
     task: sft
-    checkpoint: {save: /lustre/results/run}
+    checkpoint: {save: null}
     ```
 
     Use instead:
 
     ```yaml
     task: sft
-    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000, save: /lustre/results/run}
+    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000, save: null}
     ```
 
     Source: Megatron-Bridge, src/megatron/bridge/training/finetune.py:50 and config.py:1627

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from jobspec.spec.time import seconds
 from jobspec.syntax.nodes import Mapping as Tree
+from jobspec.syntax.nodes import find
 
 
 class Resources(NamedTuple):
@@ -296,6 +297,10 @@ class Spec(NamedTuple):
     step: JobStep | None = None
     steps: tuple[Any, ...] = ()  # of Spec, which a named tuple cannot name in itself
     whole: Tree | None = None
+
+    def says(self, pointer: str) -> bool:
+        """Whether a value stands in the manifest, or in a file that it refers to: also one that is ``null``."""
+        return find(self.tree, pointer) is not None
 
     @property
     def launches(self) -> tuple[Spec, ...]:

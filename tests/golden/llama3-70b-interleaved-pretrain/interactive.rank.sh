@@ -15,6 +15,7 @@ uv sync
 #   model.expert_model_parallel_size=1 \
 #   model.expert_tensor_parallel_size=4 \
 #   model.sequence_parallel=true \
+#   checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
 #   checkpoint.load=/lustre/example/results/llama3-70b-interleaved \
 #   train.micro_batch_size=1 \
 #   train.global_batch_size=512 \
@@ -24,7 +25,6 @@ uv sync
 #   scheduler.lr_decay_iters=2000 \
 #   dataset.blend='[[/lustre/example/data/dclm/dclm_01_01_text_document],null]' \
 #   dataset.path_to_cache=/lustre/example/cache/index \
-#   checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
 #   checkpoint.save_interval=200 \
 #   train.exit_signal_handler=true \
 #   train.exit_signal_handler_for_dataloader=true \
