@@ -18,6 +18,7 @@ TOKEN = "hf_" + "a1B2c3D4e5" * 3
 
 
 MOCK = {"dataset": "mock"}
+NVL72 = BASE["cluster"] | {"gpu": {"nvlink_domain": 64}}
 SIGNALLED = {"signal": "TERM@900"}
 SAVING = {"pretrained": "/lustre/models/glm", "save": "/lustre/run", "minutes_before_limit": 15}
 
@@ -30,7 +31,7 @@ def found(compile_job: Any, **sections: Any) -> list[Diagnostic]:
 
 def training(**more: Any) -> dict[str, Any]:
     """Return the base job's batch with more of a training."""
-    return {"micro_batch_size": 1, "global_batch_size": 64, **more}
+    return {"micro_batch_size": 1, "global_batch_size": 128, **more}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,14 @@ def training(**more: Any) -> dict[str, Any]:
         ({"parallelism": {"pp": 8, "vpp": 2}, "training": training(global_batch_size=128)}, []),
         ({"parallelism": {"pp": 8, "vpp": 2}, "training": training(global_batch_size=192)}, ["JS212"]),
         ({"parallelism": {"pp": 8, "vpp": 1}}, []),
-        ({"parallelism": {"pp": 8, "layout": "Et|" + "t|" * 14 + "tL"}, "model": {"num_layers": 16}}, ["JS212"]),
+        (
+            {
+                "parallelism": {"pp": 8, "layout": "Et|" + "t|" * 14 + "tL"},
+                "model": {"num_layers": 16},
+                "training": training(global_batch_size=64),
+            },
+            ["JS212"],
+        ),
         (
             {
                 "parallelism": {"pp": 8, "vpp": 2},
@@ -49,6 +57,12 @@ def training(**more: Any) -> dict[str, Any]:
             },
             [],
         ),
+        # Fewer microbatches than stages: GPUs wait.
+        ({"training": training(global_batch_size=112)}, ["JS213"]),
+        ({"training": training(global_batch_size=128)}, []),
+        ({"parallelism": {"tp": 8, "pp": 2, "ep": 8}}, []),
+        ({"parallelism": {"tp": 16, "ep": 8}}, ["JS205"]),
+        ({"parallelism": {"tp": 16, "ep": 8}, "cluster": NVL72}, []),
         # Layers of a first and a last stage.
         ({"model": {"num_layers": 61}}, ["JS221"]),
         ({"model": {"num_layers": 61}, "overrides": {"model.num_layers_in_first_pipeline_stage": 5}}, []),
@@ -105,8 +119,8 @@ def training(**more: Any) -> dict[str, Any]:
         ({"model": {"num_experts": 0}, "parallelism": {"pp": 8}, "overrides": {"model.num_moe_experts": None}}, []),
         ({"model": {"num_attention_heads": 8}, "overrides": {"+model.num_attention_heads": 16}}, ["JS237"]),
         # One value for each variable.
-        ({"env": {"HF_HOME": "/a"}, "caches": {"hf_home": "/b"}}, ["JS243"]),
-        ({"caches": {"hf_home": "/b"}, "secrets": ["HF_HOME"]}, ["JS243"]),
+        ({"env": {"HF_HOME": "/a"}, "caches": {"hf_home": "/lustre/b"}}, ["JS243"]),
+        ({"caches": {"hf_home": "/lustre/b"}, "secrets": ["HF_HOME"]}, ["JS243"]),
         # What only looks like a secret, and what is one wherever it stands.
         ({"env": {"PAD_TOKEN": "<pad>", "HF_DATASET": "hf_internal_testing_data", "S": "sk-learn-something-else"}}, []),
         ({"env": {"EOS_TOKEN": "<|endoftext|>"}}, []),
@@ -323,7 +337,7 @@ MLM: dict[str, Any] = {
     "framework": "mlm",
     "task": "pretrain",
     "model": {"num_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 4096},
-    "training": {"micro_batch_size": 1, "global_batch_size": 64, "seq_length": 4096, "train_iters": 9, "lr": 1e-4},
+    "training": {"micro_batch_size": 1, "global_batch_size": 128, "seq_length": 4096, "train_iters": 9, "lr": 1e-4},
     "checkpoint": {"save": None},
 }
 

@@ -35,7 +35,7 @@ def unknown_argument(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     args: {swigloo: true}
     data: {dataset: mock}
     ```
@@ -46,7 +46,7 @@ def unknown_argument(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     args: {swiglu: true}
     data: {dataset: mock}
     ```
@@ -82,7 +82,7 @@ def argument_with_wrong_value(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     args: {tokenizer-type: HugginFaceTokenizer}
     data: {dataset: mock}
     ```
@@ -93,7 +93,7 @@ def argument_with_wrong_value(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     args: {tokenizer-type: HuggingFaceTokenizer, tokenizer-model: Qwen/Qwen3-8B}
     data: {dataset: mock}
     ```
@@ -151,7 +151,7 @@ def argument_of_a_section(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     args: {tensor-model-parallel-size: 2}
     data: {dataset: mock}
     ```
@@ -162,7 +162,7 @@ def argument_of_a_section(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     parallelism: {tp: 2, pp: 8}
     data: {dataset: mock}
     ```
@@ -199,7 +199,7 @@ def missing_argument(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     data: {dataset: mock}
     ```
 
@@ -209,7 +209,7 @@ def missing_argument(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     data: {dataset: mock}
     ```
 
@@ -266,7 +266,7 @@ def contradicting_sizes(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 2048}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     data: {dataset: mock}
     ```
 
@@ -276,7 +276,7 @@ def contradicting_sizes(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     data: {dataset: mock}
     ```
 
@@ -329,7 +329,7 @@ def single_expert_after_softmax(spec: Spec, report: Report) -> None:
       max_position_embeddings: 4096
       num_experts: 16
       moe_router_topk: 1
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     data: {dataset: mock}
     ```
 
@@ -345,7 +345,7 @@ def single_expert_after_softmax(spec: Spec, report: Report) -> None:
       max_position_embeddings: 4096
       num_experts: 16
       moe_router_topk: 1
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     data: {dataset: mock}
     args: {moe-router-pre-softmax: true}
     ```
@@ -379,7 +379,7 @@ def gpt2_tokenizer_unsaid(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     data: {paths: [/lustre/data/a_text_document]}
     ```
 
@@ -389,7 +389,7 @@ def gpt2_tokenizer_unsaid(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     data: {paths: [/lustre/data/a_text_document]}
     args: {tokenizer-type: HuggingFaceTokenizer, tokenizer-model: Qwen/Qwen3-8B}
     ```

@@ -72,6 +72,7 @@ def recipe_for_other_gpus(spec: Spec, report: Report) -> None:
 
     ```yaml
     resources: {nodes: 32, time: "24:00:00"}
+    training: {micro_batch_size: 1, global_batch_size: 256}
     recipe: glm_45v_sft_128gpu_h100_bf16_config
     ```
 

@@ -218,6 +218,7 @@ def _cluster(data: dict[str, Any]) -> Cluster:
         nodes=data.get("nodes"),
         gpus_per_node=data["gpus_per_node"],
         architecture=data.get("gpu", {}).get("architecture"),
+        nvlink_domain=data.get("gpu", {}).get("nvlink_domain"),
         partitions={name: _fields(Partition, limits) for name, limits in data["partitions"].items()},
         mpi=data.get("mpi"),
     )

@@ -218,6 +218,7 @@ class Cluster(NamedTuple):
     nodes: int | None
     gpus_per_node: int
     architecture: str | None
+    nvlink_domain: int | None
     partitions: Mapping[str, Partition]
     mpi: str | None
 
@@ -313,6 +314,11 @@ class Spec(NamedTuple):
         partition = self.cluster.partitions.get(self.resources.partition or "")
         limits = (self.cluster.nodes, partition and partition.max_nodes)
         return min((limit for limit in limits if limit), default=1_000_000)
+
+    @property
+    def nvlink_domain(self) -> int:
+        """GPUs that NVLink connects; those of a node where the cluster's file does not say more."""
+        return max(self.cluster.nvlink_domain or 0, self.resources.gpus_per_node)
 
     @property
     def exit_minutes(self) -> int | None:
