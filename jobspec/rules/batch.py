@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from jobspec.diagnostics.model import Severity
+from jobspec.frameworks import is_training
+from jobspec.frameworks.settings import UNKNOWN, look_up
 from jobspec.rules.registry import Report, rule
 from jobspec.schema.gate import is_integer
 from jobspec.spec.model import Layout, Spec
@@ -151,6 +154,83 @@ def starved_pipeline(spec: Spec, report: Report) -> None:
         also={"/training/global_batch_size": f"{_microbatches(count)} a rank"},
         help=(f"use a `global_batch_size` of {group} or more, or fewer stages",),
     )
+
+
+@rule("JS214", "indivisible-evaluation", Severity.ERROR, unless=("JS201", "JS211"))
+def indivisible_evaluation(spec: Spec, report: Report) -> None:
+    """Finds a batch of the evaluation that does not make whole microbatches on every data-parallel rank.
+
+    Why it matters: it follows the law of the training's batch, and is as large where nothing is said. The framework
+    asserts it when every rank has started.
+
+    Example:
+
+    ```yaml
+    overrides: {validation.eval_global_batch_size: 24}
+    ```
+
+    Use instead:
+
+    ```yaml
+    overrides: {validation.eval_global_batch_size: 32}
+    ```
+
+    Source: Megatron-LM, megatron/training/arguments.py:715; Megatron-Bridge,
+    src/megatron/bridge/training/config.py:1474
+    """
+    if not is_training(spec):
+        return
+    whole, micro = look_up(spec, "eval_global_batch_size"), look_up(spec, "eval_micro_batch_size")
+    unsaid = (UNKNOWN, None)
+    if whole.value in unsaid and micro.value in unsaid:
+        return
+    batch: Any = spec.training.global_batch_size if whole.value in unsaid else whole.value
+    each: Any = spec.training.micro_batch_size if micro.value in unsaid else micro.value
+    if not is_integer(batch) or not is_integer(each) or each < 1:
+        return
+    unit = each * spec.layout.dp
+    if batch % unit:
+        report(
+            f"a batch of {batch} for the evaluation cannot be divided by micro batch·dp = {each}·{spec.layout.dp}",
+            at=micro.pointer if whole.value in unsaid else whole.pointer,
+            help=(f"use a multiple of {unit} as `{whole.name}`",),
+        )
+
+
+@rule("JS215", "indivisible-optimizer", Severity.ERROR, unless=("JS201", "JS202"))
+def indivisible_optimizer(spec: Spec, report: Report) -> None:
+    """Finds copies of the distributed optimizer that the data-parallel ranks do not divide over.
+
+    Why it matters: each copy spreads over an equal part of the data-parallel ranks, and of those of the experts.
+    Megatron asserts both when it sets up its process groups.
+
+    Example:
+
+    ```yaml
+    overrides: {ddp.num_distributed_optimizer_instances: 2}
+    ```
+
+    Use instead:
+
+    ```yaml
+    parallelism: {pp: 8, ep: 4}
+    overrides: {ddp.num_distributed_optimizer_instances: 2}
+    ```
+
+    Source: Megatron-LM, megatron/core/parallel_state.py:922 and 1447
+    """
+    copies = look_up(spec, "num_distributed_optimizer_instances")
+    if not is_training(spec) or not is_integer(copies.value) or copies.value < 1:
+        return
+    layout = spec.layout
+    ranks = {"dp·cp": layout.dp * layout.cp, "the experts' dp": layout.world // layout.expert_model_parallel}
+    for name, size in ranks.items():
+        if size % copies.value:
+            report(
+                f"{copies.value} copies of the optimizer cannot share {name} = {size} ranks",
+                at=copies.pointer,
+                help=(f"use a divisor of {size}",),
+            )
 
 
 def bubble(layout: Layout, microbatches: int) -> float:

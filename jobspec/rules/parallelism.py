@@ -165,6 +165,9 @@ def indivisible_sequence(spec: Spec, report: Report) -> None:
     Example:
 
     ```yaml
+    task: pretrain
+    recipe: qwen3_8b_pretrain_config
+    data: {dataset: mock}
     parallelism: {cp: 16}
     training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 8200}
     ```
@@ -172,6 +175,9 @@ def indivisible_sequence(spec: Spec, report: Report) -> None:
     Use instead:
 
     ```yaml
+    task: pretrain
+    recipe: qwen3_8b_pretrain_config
+    data: {dataset: mock}
     parallelism: {cp: 16}
     training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 8192}
     ```

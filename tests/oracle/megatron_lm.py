@@ -38,7 +38,8 @@ _parser = arguments.add_megatron_arguments(argparse.ArgumentParser(allow_abbrev=
 
 def verdict(argv: list[str], world: int) -> dict[str, str]:
     """Return the stage at which Megatron-LM refuses a command line and what it says; nothing where it takes it."""
-    os.environ |= {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": str(world), "CUDA_DEVICE_MAX_CONNECTIONS": "1"}
+    connections = "8" if "--use-megatron-fsdp" in argv else "1"  # as the scripts set it
+    os.environ |= {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": str(world), "CUDA_DEVICE_MAX_CONNECTIONS": connections}
     stage = "parse"
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):

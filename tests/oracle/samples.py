@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
+from jobspec.frameworks.settings import SETTINGS
 from tests.conftest import job
 
 Sample = Mapping[str, Any]
@@ -53,7 +54,48 @@ def draw(random_: random.Random) -> dict[str, Any]:
         "last": random_.choice([2, 3, 4, 5]) if random_.random() < 0.08 else None,
         "bias": True if random_.random() < 0.1 else None,
     }
-    return {name: value for name, value in values.items() if value is not None}
+    said = {name: value for name, value in values.items() if value is not None}
+    return said | ({"settings": settings} if (settings := _settings(random_)) else {})
+
+
+def _settings(random_: random.Random) -> dict[str, Any]:
+    """Return some settings with laws between them: mostly none, else a few of one topic."""
+    if random_.random() < 0.6:
+        return {}
+    topic = random_.choice(_TOPICS)
+    return {name: value for name in topic if (value := random_.choice(topic[name])) is not None}
+
+
+# The settings of a topic and their values; None is drawn where a setting is to be left out.
+_TOPICS: tuple[dict[str, list[Any]], ...] = (
+    {
+        "recompute_granularity": ["full", "full", "selective", None],
+        "recompute_method": ["uniform", "block", None, None],
+        "recompute_num_layers": [1, 1, None],
+        "cpu_offloading": [None, None, True],
+    },
+    {
+        "overlap_moe_expert_parallel_comm": [True],
+        "moe_token_dispatcher_type": ["alltoall", "allgather", None, "alltoall"],
+        "recompute_granularity": [None, None, None, "selective"],
+        "moe_shared_expert_overlap": [None, None, True],
+    },
+    {"overlap_param_gather": [True], "overlap_grad_reduce": [True, True, None], "use_distributed_optimizer": [True]},
+    {
+        "optimizer_cpu_offload": [True],
+        "use_precision_aware_optimizer": [True, None],
+        "use_distributed_optimizer": [True],
+    },
+    {"use_distributed_optimizer": [True], "num_distributed_optimizer_instances": [2, 3]},
+    {"eval_micro_batch_size": [1, 2, None], "eval_global_batch_size": [8, 16, 24, None]},
+    {
+        "ckpt_format": ["torch_dist", "fsdp_dtensor"],
+        "use_megatron_fsdp": [True, None],
+        "use_distributed_optimizer": [True],
+    },
+    {"tp_comm_overlap": [True]},
+    {"fp8": ["e4m3", "hybrid"], "fp4": ["e2m1", None]},
+)
 
 
 def _layout(random_: random.Random, pp: int) -> str:
@@ -96,12 +138,15 @@ def manifest(sample: Sample, framework: str) -> dict[str, Any]:
         data={"dataset": "mock"},
         checkpoint=None,
     )
+    settings = sample.get("settings", {})
     outer = {name: sample[name] for name in ("first", "last") if name in sample}
     if framework == "mlm":
         flags: dict[str, Any] = {f"decoder-{name}-pipeline-num-layers": size for name, size in outer.items()}
         flags |= {} if "bias" in sample else {"disable-bias-linear": True}
+        flags |= {flag: value for name, value in settings.items() if (flag := SETTINGS[name].flag)}
         content["args"] = {"tokenizer-type": "NullTokenizer", "vocab-size": 1024, **flags}
     else:
         content["recipe"] = "qwen3_8b_pretrain_config"
         content["overrides"] = {f"model.num_layers_in_{name}_pipeline_stage": size for name, size in outer.items()}
+        content["overrides"] |= {SETTINGS[name].fields[0]: value for name, value in settings.items()}
     return content
