@@ -7,6 +7,7 @@ layout, since a search asks for thousands.
 from __future__ import annotations
 
 from functools import lru_cache
+from operator import add, mul
 from typing import NamedTuple
 
 from jobspec.memory.activations import kept_bytes, key_share, layer_bytes, tokens
@@ -74,11 +75,21 @@ def stage_memories(shape: Shape, layout: Layout, settings: Settings) -> tuple[St
     multiple = settings.vocab_divisor * layout.tp
     table = hidden * (-(-rows // multiple) * multiple) / layout.tp
     work = _works(shape, layout, settings)
-    known: dict[tuple[_Held, ...], tuple[float, float]] = {}  # most stages are alike
-    for chunks in stages:
-        if chunks not in known:
-            known[chunks] = _parameters(shape, chunks, weights, table)
-    return tuple(work.stage(number, chunks, known[chunks], among) for number, chunks in enumerate(stages))
+    batch = settings.global_batch_size
+    microbatches = max(1, batch // (settings.micro_batch_size * layout.dp)) if batch else 1 << 30
+    alike: dict[tuple[_Held, ...], tuple[StageMemory, list[float]]] = {}  # most stages hold the same
+    found = []
+    for number, chunks in enumerate(stages):
+        if chunks not in alike:
+            alike[chunks] = work.stage(chunks, _parameters(shape, chunks, weights, table), among)
+        memory, kept = alike[chunks]
+        if kept:
+            flights = in_flight(number, layout.pp, len(chunks), microbatches)
+            memory = memory._replace(stage=number, activations=memory.activations + sum(map(mul, flights, kept)))
+        else:
+            memory = memory._replace(stage=number)
+        found.append(memory)
+    return tuple(found)
 
 
 @lru_cache(maxsize=4096)
@@ -130,14 +141,16 @@ class _Work(NamedTuple):
     logits: float
 
     def stage(
-        self, number: int, chunks: tuple[_Held, ...], parameters: tuple[float, float], among: Shards
-    ) -> StageMemory:
-        """Return the memory of a stage with some parameters on each GPU."""
+        self, chunks: tuple[_Held, ...], parameters: tuple[float, float], among: Shards
+    ) -> tuple[StageMemory, list[float]]:
+        """Return the memory of a stage with some parameters on each GPU, and what each chunk keeps of a microbatch."""
         dense, experts = parameters
         work = self.settings.work
         activations, logits, kv_cache, buffers = 0.0, 0.0, 0.0, 0.0
+        kept: list[float] = []
         if work in ("train", "adapters"):
-            activations, logits = self._activations(number, chunks)
+            kept = [self._kept(chunk) for chunk in chunks]
+            activations, logits = self._at_once(chunks)
         if work == "train":
             states = trained(dense, experts, among, self.settings)
             buffers = self._gathered_units() if self.settings.sharding == "optim_grads_params" else 0
@@ -145,13 +158,13 @@ class _Work(NamedTuple):
             states = States((dense + experts) * self.settings.weight_bytes, 0, 0)
         if work == "adapters":
             own = trained(self._adapters(chunks), 0, among, self.settings)
-            states = States(*(one + another for one, another in zip(states, own, strict=True)))
+            states = States(*map(add, states, own))
         elif work == "infer":
             kv_cache, activations = self._kv_cache(chunks), self.largest
         elif work == "convert":
             buffers = self._gathered_tensor()
-        return StageMemory(
-            stage=number,
+        memory = StageMemory(
+            stage=0,
             layers=sum(chunk.layers for chunk in chunks),
             parameters=dense + experts,
             weights=states.weights,
@@ -163,27 +176,27 @@ class _Work(NamedTuple):
             buffers=buffers,
             runtime=RUNTIME_BYTES,
         )
+        return memory, kept
 
-    def _activations(self, number: int, chunks: tuple[_Held, ...]) -> tuple[float, float]:
-        """Return the bytes of what the layers keep of all microbatches in flight, and of the logits of one."""
-        settings, total, logits = self.settings, 0.0, 0.0
-        rows = settings.global_batch_size
-        microbatches = max(1, rows // (settings.micro_batch_size * self.layout.dp)) if rows else 1 << 30
-        flights = in_flight(number, self.layout.pp, len(chunks), microbatches)
-        for chunk, flight in zip(chunks, flights, strict=True):
-            whole = sum(count * size for count, size in zip(chunk.kinds, self.layers, strict=True))
-            kept = kept_bytes(whole, self.input_bytes, chunk.layers, settings.recompute)
-            if chunk.embedding:
-                kept += tokens(self.layout, settings)[0] * 8 + (self.input_bytes / 2 if settings.dropout else 0)
-            kept += chunk.mtp * self.mtp
-            total += flight * kept
+    def _kept(self, chunk: _Held) -> float:
+        """Return the bytes that a chunk keeps of each microbatch in flight."""
+        settings = self.settings
+        whole = sum(map(mul, chunk.kinds, self.layers))
+        kept = kept_bytes(whole, self.input_bytes, chunk.layers, settings.recompute) + chunk.mtp * self.mtp
+        if chunk.embedding:  # the tokens, and the mask of dropout
+            kept += tokens(self.layout, settings)[0] * 8 + (self.input_bytes / 2 if settings.dropout else 0)
+        return kept
+
+    def _at_once(self, chunks: tuple[_Held, ...]) -> tuple[float, float]:
+        """Return the bytes of what there is once: the final norm and the layers that are computed anew; the logits."""
+        activations, logits, recompute = 0.0, 0.0, self.settings.recompute
+        for chunk in chunks:
             if chunk.output:
-                total += 2 * self.input_bytes
-                logits = self.logits * (1 + chunk.mtp)
-        if settings.recompute.granularity == "full":
-            group = 1 if settings.recompute.method == "block" else settings.recompute.layers
-            total += self.largest * min(group, max(chunk.layers for chunk in chunks))
-        return total, logits
+                activations, logits = 2 * self.input_bytes, self.logits * (1 + chunk.mtp)
+        if recompute.granularity == "full":
+            group = 1 if recompute.method == "block" else recompute.layers
+            activations += self.largest * min(group, max(chunk.layers for chunk in chunks))
+        return activations, logits
 
     def _gathered_units(self) -> float:
         """Two layers of whole weights and gradients: megatron_fsdp.md, "FSDP Unit Modules"."""
