@@ -117,11 +117,11 @@ def _whole(value: object, default: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else default
 
 
-def _offloaded(get: Callable[[str], Any]) -> float:
+def _offloaded(get: Callable[[str], Any], default: float) -> float:
     if not get("optimizer_cpu_offload"):
         return 0
     part = get("optimizer_offload_fraction")
-    return min(1.0, max(0.0, float(part))) if isinstance(part, int | float) else 1.0
+    return min(1.0, max(0.0, float(part))) if isinstance(part, int | float) else default
 
 
 def _common(spec: Spec, get: Callable[[str], Any], weight_bytes: float, distributed: bool) -> Settings:
@@ -138,7 +138,8 @@ def _common(spec: Spec, get: Callable[[str], Any], weight_bytes: float, distribu
         value_bytes=weight_bytes,
         sharding=_sharding(get, distributed),
         instances=_whole(get("num_distributed_optimizer_instances"), 1),
-        offloaded=_offloaded(get),
+        # All of it by a flag of Megatron-LM (arguments.py:2922), none by Megatron Core (optimizer_config.py:350).
+        offloaded=_offloaded(get, 1 if spec.framework == "mlm" else 0),
         recompute=_recompute(get),
         logit_bytes=weight_bytes if fused else weight_bytes + 4,
         flash=str(get("attention_backend")) not in ("unfused", "local", "AttnBackend.unfused", "AttnBackend.local"),

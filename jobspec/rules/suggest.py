@@ -30,6 +30,30 @@ def nodes_help(spec: Spec) -> tuple[str, ...]:
     return _help("nodes", resources.nodes, lambda value: _with_nodes(spec, value), step, spec.most_nodes)
 
 
+def larger_size(spec: Spec, name: str, is_enough: Callable[[Spec], bool]) -> int | None:
+    """Return the first larger size of the layout with which the job is sound, and good enough for the caller."""
+    sizes = range((getattr(spec.layout, name) or 1) + 1, spec.layout.world + 1)
+    trials = ((size, _with_size(spec, name, size)) for size in sizes[:_TRIES])
+    return next((size for size, trial in trials if is_enough(trial) and _is_sound(trial)), None)
+
+
+def more_nodes(spec: Spec, is_enough: Callable[[Spec], bool]) -> tuple[int, int] | None:
+    """Return the first larger numbers of nodes and of expert-parallel ranks that do together, as ``larger_size``.
+
+    Both are doubled: experts come in powers of two.
+    """
+    nodes = 2 * spec.resources.nodes
+    while nodes <= min(spec.most_nodes, _TRIES * spec.resources.nodes):
+        trial, ep = _with_nodes(spec, nodes), spec.layout.ep
+        while ep <= trial.layout.world:
+            wider = _with_size(trial, "ep", ep)
+            if is_enough(wider) and _is_sound(wider):
+                return nodes, ep
+            ep *= 2
+        nodes *= 2
+    return None
+
+
 def _help(name: str, size: int, trial: Callable[[int], Spec], step: int, most: int) -> tuple[str, ...]:
     start = size // step * step
     below = _first(range(start if start < size else start - step, 0, -step), trial)
