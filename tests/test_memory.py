@@ -335,7 +335,7 @@ _CACHE = Settings("infer", seq_length=16384, kv_cache=20 * GIB)
         (_CACHE, 16, {"tp": 1, "ep": 16}, True),
         (ANEW._replace(work="adapters"), 64, {"tp": 2, "ep": 32}, True),
         (ANEW._replace(gradient_bytes=2, optimizer_bytes=8), 64, {"tp": 2, "ep": 32}, True),
-        # Gradients and Adam's state in fp32 do not fit beside 8 experts a layer; Megatron's own estimators say the same.
+        # In fp32 gradients and Adam's state do not fit beside 8 experts a layer; Megatron's own estimators say so too.
         (ANEW, 64, {"tp": 2, "ep": 32}, False),
         (ANEW, 128, {"tp": 2, "pp": 2, "ep": 32}, True),
     ],
@@ -369,7 +369,7 @@ def _mlm(**args: Any) -> dict[str, Any]:
 
 
 def test_flags_decide_the_model_of_megatron_lm() -> None:
-    """Without flags a model of Megatron-LM has tied embeddings, biases, LayerNorm, and blocks of four times the width."""
+    """Without flags a model of Megatron-LM has tied embeddings, biases, LayerNorm, and blocks four times as wide."""
     plain, gated = of_job(**_mlm()).parameters, of_job(**_mlm(swiglu=True)).parameters
     untied = of_job(**_mlm(**{"untie-embeddings-and-output-weights": True, "disable-bias-linear": True})).parameters
     assert plain

@@ -75,8 +75,8 @@ def stage_memories(shape: Shape, layout: Layout, settings: Settings) -> tuple[St
     multiple = settings.vocab_divisor * layout.tp
     table = hidden * (-(-rows // multiple) * multiple) / layout.tp
     work = _works(shape, layout, settings)
-    batch = settings.global_batch_size
-    microbatches = max(1, batch // (settings.micro_batch_size * layout.dp)) if batch else 1 << 30
+    batch, a_pass = settings.global_batch_size, settings.micro_batch_size * max(1, layout.dp)
+    microbatches = max(1, batch // a_pass) if batch else 1 << 30
     alike: dict[tuple[_Held, ...], tuple[StageMemory, list[float]]] = {}  # most stages hold the same
     found = []
     for number, chunks in enumerate(stages):

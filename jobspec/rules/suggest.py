@@ -14,6 +14,7 @@ from jobspec.spec.build import layout_of
 from jobspec.spec.model import Layout, Spec
 
 _TRIES = 256  # in each direction; a size that is further off is no neighbour
+_MOST_TIMES = 4  # the nodes; with more it is another job
 _LAWS = "JS230"  # the codes below it are laws of layout, batch and model
 
 
@@ -43,7 +44,7 @@ def more_nodes(spec: Spec, is_enough: Callable[[Spec], bool]) -> tuple[int, int]
     Both are doubled: experts come in powers of two.
     """
     nodes = 2 * spec.resources.nodes
-    while nodes <= min(spec.most_nodes, _TRIES * spec.resources.nodes):
+    while nodes <= min(spec.most_nodes, _MOST_TIMES * spec.resources.nodes):
         trial, ep = _with_nodes(spec, nodes), spec.layout.ep
         while ep <= trial.layout.world:
             wider = _with_size(trial, "ep", ep)
