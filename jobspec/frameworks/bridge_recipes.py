@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jobspec.resources import read_package_text
 
@@ -22,7 +22,17 @@ def recipe_name(spec: Spec) -> str:
 
 
 @cache
+def _catalogue() -> dict[str, Any]:
+    catalogue: dict[str, Any] = json.loads(read_package_text("frameworks", "bridge_recipes.json"))
+    return catalogue
+
+
+@cache
 def known() -> frozenset[str]:
     """Return the names of all recipes, old ones included."""
-    catalogue = json.loads(read_package_text("frameworks", "bridge_recipes.json"))
-    return frozenset(catalogue["recipes"]) | frozenset(catalogue["aliases"])
+    return frozenset(_catalogue()["recipes"]) | frozenset(_catalogue()["aliases"])
+
+
+def shards_weights(recipe: str) -> bool:
+    """Whether a recipe that is known turns Megatron-FSDP on, itself or in what it calls."""
+    return _catalogue()["aliases"].get(recipe, recipe) in _catalogue()["megatron_fsdp"]

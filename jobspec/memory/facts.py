@@ -13,9 +13,14 @@ from typing import Any
 
 from jobspec.spec.model import Model, Spec
 
-# Names of Megatron's configuration that are not those of a model file.
-_OTHER_NAMES = {"num_moe_experts": "num_experts", "multi_latent_attention": "attention"}
-# Layers that are built besides, whatever the recipe.
+# Facts that are no field of Megatron's configuration, and those that are no number.
+_OF_THE_FILE = ("attention", "vision", "vision_parameters_billion", "parameters_billion", "pipeline_layouts")
+_FLAGS = (
+    *("attention_output_gate", "qk_layernorm", "add_bias_linear", "add_qkv_bias", "gated_linear_unit"),
+    *("share_embeddings_and_output_weights", "moe_shared_expert_gate"),
+)
+_TEXTS = ("normalization", "hybrid_layer_pattern", "moe_layer_freq")
+_LARGEST = 10**9
 _HYBRID = {"hybrid-layer-pattern": "hybrid_layer_pattern", "hybrid-override-pattern": "hybrid_layer_pattern"}
 
 
@@ -28,16 +33,32 @@ def _of_overrides(model: Model, overrides: Mapping[str, Any]) -> Model:
     changed: dict[str, Any] = {}
     for key, value in overrides.items():
         section, _, field = key.partition(".")
-        name = _OTHER_NAMES.get(field, field)
-        if section == "model" and name in Model._fields and name != "attention":
+        name = "num_experts" if field == "num_moe_experts" else field
+        if section != "model" or name not in Model._fields:
+            continue
+        if name == "moe_layer_freq" and isinstance(value, list):
+            changed[name] = str(value)
+        elif _is_one(name, value):
             changed[name] = 0 if value is None and name == "num_experts" else value
     return model._replace(**changed)
+
+
+def _is_one(name: str, value: object) -> bool:
+    """Whether a value can be that fact; others are Megatron's to refuse."""
+    if name in _OF_THE_FILE:
+        return False
+    if name in _FLAGS:
+        return isinstance(value, bool)
+    if isinstance(value, str):
+        return name in _TEXTS
+    is_number = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LARGEST
+    return value is None or (is_number and name not in ("normalization", "hybrid_layer_pattern"))
 
 
 def _of_flags(model: Model, args: Mapping[str, Any]) -> Model:
     def number(flag: str, default: int | None = None) -> int | None:
         value = args.get(flag)
-        return value if isinstance(value, int) and not isinstance(value, bool) else default
+        return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _LARGEST else default
 
     def is_on(*flags: str) -> bool:
         return any(args.get(flag) is True for flag in flags)
@@ -76,11 +97,16 @@ def _of_flags(model: Model, args: Mapping[str, Any]) -> Model:
         moe_shared_expert_intermediate_size=number("moe-shared-expert-intermediate-size", 0),
         moe_shared_expert_gate=is_on("moe-shared-expert-gate"),
         moe_latent_size=number("moe-latent-size"),
-        moe_layer_freq=args.get("moe-layer-freq", 1) if experts else None,
+        moe_layer_freq=_pattern(args.get("moe-layer-freq", 1)) if experts else None,
         num_dense_layers=None,
         mtp_num_layers=number("mtp-num-layers", 0),
         attention="mla" if latent else "mha",
-        linear_attention_freq=None,
+        linear_attention_freq=number("linear-attention-freq"),
+        linear_conv_kernel_dim=number("linear-conv-kernel-dim", 4),
+        linear_key_head_dim=number("linear-key-head-dim", 128),
+        linear_value_head_dim=number("linear-value-head-dim", 128),
+        linear_num_key_heads=number("linear-num-key-heads", 16),
+        linear_num_value_heads=number("linear-num-value-heads", 32),
         hybrid_layer_pattern=pattern,
         mamba_num_heads=number("mamba-num-heads"),
         mamba_head_dim=number("mamba-head-dim", 64),
@@ -96,4 +122,8 @@ def _groups(model: Model, args: Mapping[str, Any]) -> int | None:
         return model.num_query_groups
     asked = args.get("group-query-attention") is True
     value = args.get("num-query-groups")
-    return value if asked and isinstance(value, int) else model.num_attention_heads
+    return value if asked and isinstance(value, int) and value > 0 else model.num_attention_heads
+
+
+def _pattern(value: object) -> int | str:
+    return value if isinstance(value, int | str) and not isinstance(value, bool) else str(value)

@@ -21,6 +21,8 @@ class LayerKind(NamedTuple):
     mlp: str
 
 
+MOST_LAYERS = 100_000  # more than any model has
+
 #: The letters of a hybrid model; each is a layer of its own.
 #: Source: Megatron-LM d98e8a64, megatron/core/ssm/mamba_hybrid_layer_allocation.py.
 HYBRID = {
@@ -39,8 +41,11 @@ def layer_kinds(model: Model) -> tuple[LayerKind, ...]:
 
     """
     if model.hybrid_layer_pattern:
-        return tuple(HYBRID[letter] for letter in model.hybrid_layer_pattern)
-    if model.num_layers is None:
+        try:
+            return tuple(HYBRID[letter] for letter in model.hybrid_layer_pattern)
+        except KeyError as error:
+            raise ValueError(f"{error} is no layer") from None
+    if model.num_layers is None or not 0 < model.num_layers <= MOST_LAYERS:
         raise ValueError("the number of layers is not known")
     every = model.linear_attention_freq or 1  # each Nth is full attention: transformer_config.py, linear_attention_freq
     experts = expert_layers(model, model.num_layers)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from jobspec.memory.settings import Adapters, Recompute, Settings
+from jobspec.frameworks.bridge_recipes import known, recipe_name, shards_weights
+from jobspec.memory.settings import LEVELS, Adapters, Recompute, Settings
 from jobspec.memory.stages import Uneven
 from jobspec.spec.model import Spec
 
@@ -36,7 +37,8 @@ class Reading(NamedTuple):
     """The settings of a job.
 
     Attributes:
-        unsaid: what the recipe decides and the job does not say: ``recompute``, ``precision``, ``loss``.
+        unsaid: what the recipe decides and the job does not say: ``recompute``, ``precision``, ``loss``, and, of a
+            recipe that is not known, ``sharding``.
         assumptions: what was assumed, in sentences.
 
     """
@@ -59,7 +61,8 @@ def read(spec: Spec) -> Reading:
 def at_least(reading: Reading) -> Settings:
     """Return the settings with which a job needs least: what it does not say is the cheapest that a recipe may have.
 
-    That is full recomputation, gradients and moments in bf16, and a loss that is computed in place.
+    That is full recomputation, gradients and moments in bf16, a loss that is computed in place, and, with a recipe that
+    jobspec does not know, Megatron-FSDP.
     """
     settings, unsaid = reading.settings, reading.unsaid
     if "recompute" in unsaid:
@@ -68,6 +71,8 @@ def at_least(reading: Reading) -> Settings:
         settings = settings._replace(gradient_bytes=min(2, settings.gradient_bytes), optimizer_bytes=6)
     if "loss" in unsaid:
         settings = settings._replace(logit_bytes=2)
+    if "sharding" in unsaid:
+        settings = settings._replace(sharding="optim_grads_params")
     return settings
 
 
@@ -82,18 +87,20 @@ def size_of(kind: object) -> float:
 def _optimizer_bytes(get: Callable[[str], Any], weight_bytes: float, kind: str) -> float:
     """Return the bytes of main parameters and moments; Adam has two, the others that Megatron has one.
 
-    The precision-aware optimizer has them in the types that are asked for. Weights in fp32 are their own main ones.
+    The precision-aware optimizer has them in the types that are asked for, and of main parameters in fp32 only the half
+    that the weights in bf16 are not (optimizer_config.py:192). Weights in fp32 are their own main ones.
     """
     moments = 2 if kind == "adam" else 1
     if not get("use_precision_aware_optimizer"):
         return (0 if weight_bytes == 4 else 4) + 4 * moments
-    sizes = [size_of(get(name) or "fp32") for name in ("main_params_dtype", "exp_avg_dtype", "exp_avg_sq_dtype")]
-    return sum(sizes[: 1 + moments])
+    main = 0 if weight_bytes == 4 else 2  # in fp16, or the other half of fp32
+    return main + sum(size_of(get(name) or "fp32") for name in ("exp_avg_dtype", "exp_avg_sq_dtype")[:moments])
 
 
 def _sharding(get: Callable[[str], Any], distributed: bool) -> str:
     if get("use_megatron_fsdp") or get("use_torch_fsdp2"):
-        return str(get("data_parallel_sharding_strategy") or "optim_grads_params")
+        strategy = str(get("data_parallel_sharding_strategy") or "")
+        return strategy if strategy in LEVELS else LEVELS[-1]
     return "optim" if distributed else "no_shard"
 
 
@@ -101,20 +108,25 @@ def _recompute(get: Callable[[str], Any]) -> Recompute:
     granularity, modules = get("recompute_granularity"), get("recompute_modules")
     if get("recompute_activations") and granularity is None:
         granularity = "selective"  # arguments.py:607
-    named = (modules,) if isinstance(modules, str) else tuple(modules or ("core_attn",))
+    named = (modules,) if isinstance(modules, str) else tuple(modules) if isinstance(modules, list) else ("core_attn",)
     if get("moe_layer_recompute"):
         granularity, named = granularity or "selective", (*named, "moe")
     return Recompute(
-        granularity=granularity,
+        granularity=granularity if granularity in ("full", "selective") else None,
         modules=named,
-        method=get("recompute_method") or "uniform",
+        method=str(get("recompute_method") or "uniform"),
         layers=_whole(get("recompute_num_layers"), 1),
         distributed=bool(get("distribute_saved_activations")),
     )
 
 
+def _number(value: object) -> int | None:
+    """Return a value that is a number of layers; others are reported elsewhere, or Megatron's to refuse."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1_000_000 else None
+
+
 def _whole(value: object, default: int) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else default
+    return _number(value) or default
 
 
 def _offloaded(get: Callable[[str], Any], default: float) -> float:
@@ -163,8 +175,8 @@ def _training_of_flags(spec: Spec) -> Reading:
         gradient_bytes=2 if in_bf16 or half else 4,
         dropout=dropout not in (0, 0.0),
         uneven=Uneven(
-            first=get("decoder_first_pipeline_num_layers"),
-            last=get("decoder_last_pipeline_num_layers"),
+            first=_number(get("decoder_first_pipeline_num_layers")),
+            last=_number(get("decoder_last_pipeline_num_layers")),
             embedding=bool(get("account_for_embedding_in_pipeline_split")),
             loss=bool(get("account_for_loss_in_pipeline_split")),
         ),
@@ -192,12 +204,15 @@ def _training_of_recipe(spec: Spec) -> Reading:
     gradients = fields.get("grad_reduce_in_fp32")
     gradient_bytes = 2 if gradients is False or size_of(fields.get("main_grads_dtype", "fp32")) == 2 else 4
     distributed = fields.get("use_distributed_optimizer") is not False
+    name = recipe_name(spec)
+    if shards_weights(name):
+        fields = {"use_megatron_fsdp": True, **fields}
     settings = _common(spec, get, weight_bytes, distributed)._replace(
         gradient_bytes=gradient_bytes,
         dropout=fields.get("hidden_dropout", 0) not in (0, 0.0),
         uneven=Uneven(
-            first=get("num_layers_in_first_pipeline_stage"),
-            last=get("num_layers_in_last_pipeline_stage"),
+            first=_number(get("num_layers_in_first_pipeline_stage")),
+            last=_number(get("num_layers_in_last_pipeline_stage")),
             embedding=bool(get("account_for_embedding_in_pipeline_split")),
             loss=bool(get("account_for_loss_in_pipeline_split")),
         ),
@@ -209,8 +224,9 @@ def _training_of_recipe(spec: Spec) -> Reading:
             "recompute": ("recompute_granularity",),
             "precision": ("grad_reduce_in_fp32", "main_grads_dtype", "use_precision_aware_optimizer"),
             "loss": ("cross_entropy_fusion_impl", "cross_entropy_loss_fusion"),
+            "sharding": ("use_megatron_fsdp", *(["recipe"] if name in known() else [])),
         }.items()
-        if not any(key in fields for key in keys)
+        if not any(key in fields or key == "recipe" for key in keys)
     }
     notes = _notes(settings, fields)
     if "recompute" in unsaid:

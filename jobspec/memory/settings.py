@@ -11,6 +11,11 @@ from jobspec.memory.stages import Uneven
 RUNTIME_BYTES = 2 * 1024**3
 
 
+#: What is sharded over the data-parallel ranks: nothing; the optimizer (which the distributed optimizer does too); also
+#: gradients; also weights. Megatron-LM d98e8a64, megatron/training/arguments.py, --data-parallel-sharding-strategy.
+LEVELS = ("no_shard", "optim", "optim_grads", "optim_grads_params")
+
+
 class Adapters(NamedTuple):
     """Low-rank adapters beside frozen weights.
 
@@ -47,8 +52,7 @@ class Settings(NamedTuple):
     Attributes:
         work: ``train``, ``adapters``, ``convert`` or ``infer``.
         optimizer_bytes: main parameters and both moments.
-        sharding: what is sharded over the data-parallel ranks: ``no_shard``, ``optim`` (the distributed optimizer),
-            ``optim_grads`` or ``optim_grads_params`` (Megatron-FSDP).
+        sharding: one of ``LEVELS``; more than the optimizer is Megatron-FSDP's.
         instances: groups of data-parallel ranks that each hold all shards.
         offloaded: the part of the optimizer state that lives in the host's memory.
         logit_bytes: what the loss keeps of a logit.

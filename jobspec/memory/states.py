@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from jobspec.memory.activations import key_share
 from jobspec.memory.layers import LayerKind
-from jobspec.memory.settings import Adapters, Settings
+from jobspec.memory.settings import LEVELS, Adapters, Settings
 from jobspec.memory.shape import Shape, Split, expert_width, head_size, query_groups
 from jobspec.spec.model import Layout, Model
 
@@ -50,7 +50,7 @@ def trained(dense: float, experts: float, among: Shards, settings: Settings) -> 
     """Return the bytes of parameters that are trained."""
     sharded = dense / among.dense + experts / among.experts
     whole = dense + experts
-    level = ("no_shard", "optim", "optim_grads", "optim_grads_params").index(settings.sharding)
+    level = LEVELS.index(settings.sharding)
     return States(
         weights=(sharded if level > 2 else whole) * settings.weight_bytes,
         gradients=(sharded if level > 1 else whole) * settings.gradient_bytes,
