@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobspec.memory.reading import Reading, at_least
 from jobspec.memory.settings import Adapters, Recompute, Settings
 from jobspec.memory.shape import shape_of
 from tests.memory_models import GIB, TRAIN, memories, model, worst
@@ -210,6 +211,36 @@ def test_minimax_m2_weights() -> None:
         assert worst(model(M2), world, Settings("convert"), tp=tp, ep=ep).weights / 1e9 == pytest.approx(
             expected, abs=0.1
         )
+
+
+# Recipes of Megatron-Bridge 067f987d, src/megatron/bridge/recipes, for H100 GPUs of 80 GiB.
+RECIPES: dict[str, tuple[str, str, int, dict[str, Any], int]] = {
+    "deepseek_v3_pretrain_1024gpu": ("deepseek-v3", "train", 1024, {"tp": 2, "pp": 16, "ep": 64}, 4096),
+    "deepseek_v3_pretrain_256gpu": ("deepseek-v3", "train", 256, {"tp": 2, "pp": 8, "ep": 32}, 4096),
+    "glm45_355b_pretrain_128gpu": ("glm-45", "train", 128, {"tp": 2, "pp": 8, "ep": 16}, 4096),
+    "glm45_air_106b_pretrain_32gpu": ("glm-45-air", "train", 32, {"pp": 4, "ep": 8}, 4096),
+    "glm_45v_peft_32gpu": ("glm-45v", "adapters", 32, {"pp": 8, "ep": 4}, 8192),
+    "gpt_oss_120b_pretrain_64gpu": ("gpt-oss-120b", "train", 64, {"tp": 2, "pp": 4, "ep": 16}, 4096),
+    "gpt_oss_20b_sft_8gpu_32k": ("gpt-oss-20b", "train", 8, {"ep": 8}, 32768),
+    "kimi_k2_pretrain_512gpu": ("kimi-k2", "train", 512, {"tp": 2, "pp": 16, "ep": 32}, 4096),
+    "llama3_70b_pretrain_32gpu": ("llama3-70b", "train", 32, {"tp": 4, "pp": 4, "vpp": 5, "cp": 2}, 8192),
+    "llama3_70b_peft_8gpu": ("llama3-70b", "adapters", 8, {"tp": 8, "sp": False}, 4096),
+    "llama3_8b_pretrain_2gpu": ("llama3-8b", "train", 2, {"cp": 2}, 8192),
+    "qwen3_235b_a22b_sft_64gpu": ("qwen3-235b-a22b", "train", 64, {"tp": 4, "pp": 16, "ep": 4}, 2048),
+    "qwen3_30b_a3b_pretrain_8gpu": ("qwen3-30b-a3b", "train", 8, {"tp": 4, "pp": 2, "ep": 4}, 4096),
+    "qwen3_32b_peft_1gpu": ("qwen3-32b", "adapters", 1, {}, 2048),
+    "qwen3_next_80b_a3b_sft_16gpu": ("qwen3-next-80b-a3b", "train", 16, {"pp": 2, "ep": 8}, 2048),
+}
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_recipes_fit_at_least(recipe: str) -> None:
+    """What Megatron Bridge ships for GPUs of 80 GiB fits, by what a job needs at least, and fills a tenth of them."""
+    name, work, world, sizes, length = RECIPES[recipe]
+    told = TRAIN._replace(work=work, seq_length=length)
+    least = at_least(Reading(told, frozenset({"recompute", "precision", "loss"}), ()))
+
+    assert 8 * GIB < worst(model(name), world, least, **sizes).total < 80 * GIB
 
 
 def test_same_job_same_bytes() -> None:

@@ -43,6 +43,7 @@ def test_pattern_of_layers(pattern: int | str, layers: int, expected: str) -> No
         ("([0]", "too early"),
         ("*", "wrong place"),
         ("0", "0th"),
+        ("(" * 500 + "[0]" + ")" * 500, "more than 100 brackets"),
     ],
 )
 def test_wrong_pattern_says_what_is_wrong(pattern: str, said: str) -> None:

@@ -113,7 +113,8 @@ def estimate_above_memory(spec: Spec, report: Report) -> None:
 
     Why it matters: it is likely to end with "CUDA out of memory" in its first steps. The estimate is what the job needs
     at least: where a recipe of Megatron Bridge decides, it is taken to recompute all activations, and to keep gradients
-    and moments in bf16. It is a warning, since what is built and kept depends on versions and kernels.
+    and moments in bf16; one that jobspec does not know, to use Megatron-FSDP. It is a warning, since what is built and
+    kept depends on versions and kernels.
 
     Example:
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 _LONGEST = 100_000  # entries: more layers than any model has
+_DEEPEST = 100  # brackets, each of which is a call of the reader
 _TOKEN = re.compile(r"\s*([0-9]+|[][()*+,])")
 
 
@@ -36,6 +37,8 @@ class _Reader:
     """Reads ``sum``, which is products joined by `+`; a product is a list or a bracketed sum, times numbers."""
 
     def __init__(self, text: str) -> None:
+        if text.count("(") > _DEEPEST:
+            raise ValueError(f"it has more than {_DEEPEST} brackets")
         self._tokens: list[str] = []
         at = 0
         while text[at:].strip():
