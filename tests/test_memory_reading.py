@@ -115,10 +115,11 @@ def test_overrides_decide_and_the_rest_is_assumed() -> None:
     said = read(spec_of(job(**_bridge(
         model__recompute_granularity="selective", model__recompute_modules=["moe_act", "layernorm"],
         ddp__grad_reduce_in_fp32=False, ddp__use_distributed_optimizer=False,
+        optimizer__use_precision_aware_optimizer=False,
         model__cross_entropy_loss_fusion=True, model__cross_entropy_fusion_impl="te",
     ))))  # fmt: skip
 
-    assert plain.unsaid == {"recompute", "precision", "loss"}
+    assert plain.unsaid == {"recompute", "gradients", "moments", "loss"}
     assert any("recomputes no activations" in sentence for sentence in plain.assumptions)
     assert said.unsaid == set()
     assert said.settings.recompute == Recompute("selective", modules=("moe_act", "layernorm"))
@@ -195,7 +196,8 @@ def test_inference_keeps_keys_and_values() -> None:
 _VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(-5, 10**7), st.floats(allow_nan=False, allow_infinity=False),
     st.text("[](01)*+M-", max_size=8),
-    st.lists(st.sampled_from([0, 1, "x"]), max_size=3), st.sampled_from(["full", "selective", "block", "bf16", "adam"]),
+    st.lists(st.sampled_from([0, 1, "x", [0]]), max_size=3),
+    st.sampled_from(["full", "selective", "block", "bf16", "adam"]),
 )  # fmt: skip
 _FIELDS = st.sampled_from([
     *(f"model.{name}" for name in (*Model._fields, "num_moe_experts", "recompute_granularity", "recompute_modules",

@@ -95,6 +95,9 @@ def test_near_the_memory(content: dict[str, Any], codes: list[str], compile_job:
     assert [one.kind.code for one in found(compile_job, content)] == codes
 
 
+PRECISION_AWARE = "optimizer.use_precision_aware_optimizer"
+
+
 def test_what_a_recipe_may_do_is_no_mistake(compile_job: Any) -> None:
     """Where only recomputation makes a job fit it is warned of if the recipe does not recompute, not if it may."""
     model = {name: value for name, value in facts("llama3-8b").items() if name != "parameters_billion"}
@@ -103,7 +106,7 @@ def test_what_a_recipe_may_do_is_no_mistake(compile_job: Any) -> None:
         "training": {"micro_batch_size": 2, "global_batch_size": 64, "seq_length": 8192},
     }  # fmt: skip
     keys = ("model.recompute_granularity", "ddp.grad_reduce_in_fp32", "model.cross_entropy_loss_fusion")
-    said = {"overrides": dict(zip(keys, (None, True, False), strict=True))}
+    said = {"overrides": {**dict(zip(keys, (None, True, False), strict=True)), PRECISION_AWARE: False}}
 
     assert found(compile_job, job(**sections)) == []
     assert [one.kind.code for one in found(compile_job, job(**sections, **said))] == ["JS282"]

@@ -37,8 +37,8 @@ class Reading(NamedTuple):
     """The settings of a job.
 
     Attributes:
-        unsaid: what the recipe decides and the job does not say: ``recompute``, ``precision``, ``loss``, and, of a
-            recipe that is not known, ``sharding``.
+        unsaid: what the recipe decides and the job does not say: ``recompute``, ``gradients``, ``moments``, ``loss``,
+            and, of a recipe that is not known, ``sharding``.
         assumptions: what was assumed, in sentences.
 
     """
@@ -67,8 +67,10 @@ def at_least(reading: Reading) -> Settings:
     settings, unsaid = reading.settings, reading.unsaid
     if "recompute" in unsaid:
         settings = settings._replace(recompute=Recompute("full"))
-    if "precision" in unsaid:
-        settings = settings._replace(gradient_bytes=min(2, settings.gradient_bytes), optimizer_bytes=6)
+    if "gradients" in unsaid:
+        settings = settings._replace(gradient_bytes=2)
+    if "moments" in unsaid:
+        settings = settings._replace(optimizer_bytes=min(6, settings.optimizer_bytes))
     if "loss" in unsaid:
         settings = settings._replace(logit_bytes=2)
     if "sharding" in unsaid:
@@ -108,7 +110,8 @@ def _recompute(get: Callable[[str], Any]) -> Recompute:
     granularity, modules = get("recompute_granularity"), get("recompute_modules")
     if get("recompute_activations") and granularity is None:
         granularity = "selective"  # arguments.py:607
-    named = (modules,) if isinstance(modules, str) else tuple(modules) if isinstance(modules, list) else ("core_attn",)
+    listed = modules if isinstance(modules, list) else [modules or "core_attn"]
+    named = tuple(map(str, listed))
     if get("moe_layer_recompute"):
         granularity, named = granularity or "selective", (*named, "moe")
     return Recompute(
@@ -222,7 +225,11 @@ def _training_of_recipe(spec: Spec) -> Reading:
         name
         for name, keys in {
             "recompute": ("recompute_granularity",),
-            "precision": ("grad_reduce_in_fp32", "main_grads_dtype", "use_precision_aware_optimizer"),
+            "gradients": ("grad_reduce_in_fp32", "main_grads_dtype"),
+            "moments": (
+                "exp_avg_dtype",
+                *([] if get("use_precision_aware_optimizer") else ["use_precision_aware_optimizer"]),
+            ),
             "loss": ("cross_entropy_fusion_impl", "cross_entropy_loss_fusion"),
             "sharding": ("use_megatron_fsdp", *(["recipe"] if name in known() else [])),
         }.items()
@@ -231,7 +238,7 @@ def _training_of_recipe(spec: Spec) -> Reading:
     notes = _notes(settings, fields)
     if "recompute" in unsaid:
         notes += ("The recipe recomputes no activations; it may, since the manifest does not say.",)
-    if "precision" in unsaid and settings.work == "train":
+    if unsaid & {"gradients", "moments"} and settings.work == "train":
         notes += ("Weights are in bf16, gradients and the state of Adam in fp32; the recipe may say otherwise.",)
     if "mixed_precision" in overrides or fields.get("fp8"):
         notes += (_FP8,) if "fp8" in f"{precision} {fields.get('fp8')}" or fields.get("fp8") else ()
