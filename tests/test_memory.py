@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobspec.memory.reading import Reading, at_least
@@ -251,6 +251,7 @@ def test_same_job_same_bytes() -> None:
     assert memories(model("glm-45-air"), 128, tp=1, pp=8, ep=16) == first
 
 
+@settings(deadline=None)
 @given(*(st.integers(1, 64) for _ in range(5)), st.integers(1, 200), st.sampled_from([None, 2, 3]))
 def test_any_layout_gives_an_answer(tp: int, pp: int, cp: int, ep: int, etp: int, world: int, vpp: int | None) -> None:
     """A layout that no law allows has an estimate too: a search may ask for it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobspec.memory.estimate import Estimate, estimate
@@ -208,6 +208,7 @@ _FIELDS = st.sampled_from([
 ])  # fmt: skip
 
 
+@settings(deadline=None)
 @given(st.dictionaries(_FIELDS, _VALUES, max_size=5), st.sampled_from(["sft", "lora"]))
 def test_any_override_gives_an_answer(overrides: dict[str, Any], task: str) -> None:
     """Whatever an override says, the estimate is one, and what cannot be true is left to Megatron."""
@@ -217,6 +218,7 @@ def test_any_override_gives_an_answer(overrides: dict[str, Any], task: str) -> N
     assert all(size >= 0 for stage in found.stages for size in stage)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(
     st.sampled_from([
         "kv-lora-rank", "moe-layer-freq", "num-query-groups", "group-query-attention", "vocab-size", "swiglu", "bf16",

@@ -21,7 +21,7 @@ class LayerKind(NamedTuple):
     mlp: str
 
 
-MOST_LAYERS = 100_000  # more than any model has
+MOST_LAYERS = 10_000  # more than any model has
 
 #: The letters of a hybrid model; each is a layer of its own.
 #: Source: Megatron-LM d98e8a64, megatron/core/ssm/mamba_hybrid_layer_allocation.py.
