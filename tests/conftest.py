@@ -22,6 +22,7 @@ BASE: dict[str, Any] = {
         "partitions": {"batch": {"max_time": "24:00:00"}, "interactive": {"max_nodes": 2, "max_time": "4:00:00"}},
         "resources": {"partition": "batch", "account": "llm"},
         "logs": "/lustre/logs",
+        "caches": {"hf_home": "/lustre/cache/huggingface", "nemo_home": "/lustre/cache/nemo"},
         "container": {"image": "/lustre/images/nemo.sqsh", "mounts": ["/lustre:/lustre"]},
     },
     "framework": "bridge",
@@ -29,8 +30,8 @@ BASE: dict[str, Any] = {
     "recipe": "glm_45v_sft_config",
     "resources": {"nodes": 16, "time": "24:00:00"},
     "parallelism": {"pp": 8, "ep": 16},
-    "training": {"micro_batch_size": 1, "global_batch_size": 64},
-    "checkpoint": {"pretrained": "/lustre/models/glm"},
+    "training": {"micro_batch_size": 1, "global_batch_size": 128},
+    "checkpoint": {"pretrained": "/lustre/models/glm", "save": None},
 }
 
 

@@ -17,7 +17,10 @@ from tests.conftest import BASE, job
 TOKEN = "hf_" + "a1B2c3D4e5" * 3
 
 
-SAVING = {"pretrained": "/lustre/models/glm", "save": "/lustre/run"}
+MOCK = {"dataset": "mock"}
+NVL72 = BASE["cluster"] | {"gpu": {"nvlink_domain": 64}}
+SIGNALLED = {"signal": "TERM@900"}
+SAVING = {"pretrained": "/lustre/models/glm", "save": "/lustre/run", "minutes_before_limit": 15}
 
 
 def found(compile_job: Any, **sections: Any) -> list[Diagnostic]:
@@ -28,7 +31,7 @@ def found(compile_job: Any, **sections: Any) -> list[Diagnostic]:
 
 def training(**more: Any) -> dict[str, Any]:
     """Return the base job's batch with more of a training."""
-    return {"micro_batch_size": 1, "global_batch_size": 64, **more}
+    return {"micro_batch_size": 1, "global_batch_size": 128, **more}
 
 
 @pytest.mark.parametrize(
@@ -38,7 +41,14 @@ def training(**more: Any) -> dict[str, Any]:
         ({"parallelism": {"pp": 8, "vpp": 2}, "training": training(global_batch_size=128)}, []),
         ({"parallelism": {"pp": 8, "vpp": 2}, "training": training(global_batch_size=192)}, ["JS212"]),
         ({"parallelism": {"pp": 8, "vpp": 1}}, []),
-        ({"parallelism": {"pp": 8, "layout": "Et|" + "t|" * 14 + "tL"}, "model": {"num_layers": 16}}, ["JS212"]),
+        (
+            {
+                "parallelism": {"pp": 8, "layout": "Et|" + "t|" * 14 + "tL"},
+                "model": {"num_layers": 16},
+                "training": training(global_batch_size=64),
+            },
+            ["JS212"],
+        ),
         (
             {
                 "parallelism": {"pp": 8, "vpp": 2},
@@ -47,6 +57,12 @@ def training(**more: Any) -> dict[str, Any]:
             },
             [],
         ),
+        # Fewer microbatches than stages: GPUs wait.
+        ({"training": training(global_batch_size=112)}, ["JS213"]),
+        ({"training": training(global_batch_size=128)}, []),
+        ({"parallelism": {"tp": 8, "pp": 2, "ep": 8}}, []),
+        ({"parallelism": {"tp": 16, "ep": 8}}, ["JS205"]),
+        ({"parallelism": {"tp": 16, "ep": 8}, "cluster": NVL72}, []),
         # Layers of a first and a last stage.
         ({"model": {"num_layers": 61}}, ["JS221"]),
         ({"model": {"num_layers": 61}, "overrides": {"model.num_layers_in_first_pipeline_stage": 5}}, []),
@@ -88,15 +104,23 @@ def training(**more: Any) -> dict[str, Any]:
         ({"training": training(train_iters=100, lr_warmup_iters=99)}, []),
         ({"training": training(train_iters=100, lr_warmup_iters=100)}, ["JS239"]),
         ({"training": training(lr_decay_iters=100, train_iters=50, lr_warmup_iters=60)}, []),
-        ({"task": "pretrain", "recipe": "qwen3_8b_pretrain_config", "training": training(train_iters=100)}, ["JS239"]),
-        ({"task": "pretrain", "recipe": "qwen3_8b", "training": training(train_iters=9000)}, []),
+        (
+            {
+                "task": "pretrain",
+                "recipe": "qwen3_8b_pretrain_config",
+                "data": MOCK,
+                "training": training(train_iters=100),
+            },
+            ["JS239"],
+        ),
+        ({"task": "pretrain", "recipe": "qwen3_8b", "data": MOCK, "training": training(train_iters=9000)}, []),
         # Facts of the model.
         ({"model": {"num_layers": 16}, "overrides": {"model.num_layers": 16}}, []),
         ({"model": {"num_experts": 0}, "parallelism": {"pp": 8}, "overrides": {"model.num_moe_experts": None}}, []),
         ({"model": {"num_attention_heads": 8}, "overrides": {"+model.num_attention_heads": 16}}, ["JS237"]),
         # One value for each variable.
-        ({"env": {"HF_HOME": "/a"}, "caches": {"hf_home": "/b"}}, ["JS243"]),
-        ({"caches": {"hf_home": "/b"}, "secrets": ["HF_HOME"]}, ["JS243"]),
+        ({"env": {"HF_HOME": "/a"}, "caches": {"hf_home": "/lustre/b"}}, ["JS243"]),
+        ({"caches": {"hf_home": "/lustre/b"}, "secrets": ["HF_HOME"]}, ["JS243"]),
         # What only looks like a secret, and what is one wherever it stands.
         ({"env": {"PAD_TOKEN": "<pad>", "HF_DATASET": "hf_internal_testing_data", "S": "sk-learn-something-else"}}, []),
         ({"env": {"EOS_TOKEN": "<|endoftext|>"}}, []),
@@ -176,11 +200,14 @@ def training(**more: Any) -> dict[str, Any]:
         ),
         ({"resources": {"nodes": 16, "time": "0:12:30"}, "checkpoint": SAVING | {"minutes_before_limit": 10}}, []),
         ({"slurm": {"signal": "TERM@300"}}, ["JS276"]),
+        ({"checkpoint": {"pretrained": "/lustre/models/glm"}}, ["JS276"]),
+        ({"checkpoint": {"pretrained": "/lustre/models/glm", "save": "/lustre/run"}}, ["JS280"]),
+        ({"checkpoint": SAVING | {"minutes_before_limit": None}}, ["JS103"]),
         # Shared nodes, and a container that cannot be written.
         ({"resources": {"nodes": 16, "time": "1:00:00", "exclusive": False}}, ["JS277"]),
         ({"container": {"writable": False}}, ["JS278"]),
         ({"checkpoint": SAVING | {"save": "/lustrex/run"}}, ["JS246"]),
-        ({"data": {"cache": "/tmp/index"}}, ["JS246"]),
+        ({"data": {"dataset": "local-jsonl", "root": "/tmp/pairs"}}, ["JS246"]),
         ({"container": {"mount_home": True}, "checkpoint": SAVING | {"save": "/home/me/run"}}, []),
         ({"container": {"mounts": ["/scratch:/s"]}, "checkpoint": SAVING | {"save": "/s/run"}}, []),
         ({"logging": {"tensorboard": "/scratch/tb"}}, ["JS246"]),
@@ -204,12 +231,16 @@ def training(**more: Any) -> dict[str, Any]:
         (
             {
                 "steps": [{"name": "a"}, {"name": "b", "checkpoint": {"save": "/lustre/b"}}],
-                "checkpoint": SAVING | {"minutes_before_limit": 15},
+                "checkpoint": SAVING,
             },
             ["JS294"],
         ),
         (
-            {"steps": [{"name": "a"}, {"name": "b", "checkpoint": {"save": "/lustre/run/"}}], "checkpoint": SAVING},
+            {
+                "steps": [{"name": "a"}, {"name": "b", "checkpoint": {"save": "/lustre/run/"}}],
+                "checkpoint": {"pretrained": "/lustre/models/glm", "save": "/lustre/run"},
+                "slurm": SIGNALLED,
+            },
             ["JS292"],
         ),
         ({"env": {"PIPESTATUS": "7"}}, ["JS241"]),
@@ -306,8 +337,8 @@ MLM: dict[str, Any] = {
     "framework": "mlm",
     "task": "pretrain",
     "model": {"num_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 4096},
-    "training": {"micro_batch_size": 1, "global_batch_size": 64, "seq_length": 4096, "train_iters": 9, "lr": 1e-4},
-    "checkpoint": None,
+    "training": {"micro_batch_size": 1, "global_batch_size": 128, "seq_length": 4096, "train_iters": 9, "lr": 1e-4},
+    "checkpoint": {"save": None},
 }
 
 
@@ -317,6 +348,10 @@ MLM: dict[str, Any] = {
         ({}, []),
         ({"data": {"dataset": "squad"}}, ["JS235"]),
         ({"data": None}, ["JS235"]),
+        ({"data": {"dataset": "mock", "root": "/lustre/data"}}, ["JS258"]),
+        ({"data": {"paths": ["/lustre/a"]}}, ["JS267"]),
+        ({"data": {"paths": ["/lustre/a"]}, "args": {"use-checkpoint-args": True}}, []),
+        ({"args": {"tokenizer-type": "HuggingFaceTokenizer"}}, ["JS264"]),
         ({"data": None, "args": {"data-args-path": "/x"}}, []),
         ({"args": {"sft": True}}, ["JS263"]),
         ({"args": {"num-layers-per-virtual-pipeline-stage": 3}}, ["JS263"]),
@@ -390,3 +425,83 @@ def test_links_are_followed_as_the_system_does(tmp_path: Path) -> None:
     (tmp_path / "near" / "job.yaml").write_text(json.dumps(job(cluster="link/../site.yaml")))
 
     assert Session().compile(str(tmp_path / "near" / "job.yaml")).sink.sorted() == []
+
+
+PRETRAINING: dict[str, Any] = {
+    "task": "pretrain",
+    "recipe": "glm45_air_106b_pretrain_config",
+    "checkpoint": {"save": None},
+}
+BENCHMARK = {
+    **PRETRAINING,
+    "recipe": "qwen3_30b_a3b_pretrain_16gpu_h100_bf16_config",
+    "resources": {"nodes": 2, "time": "1:00:00"},
+}
+ADAPTER = {
+    "recipe": "llama3_70b_peft_8gpu_h100_bf16_config",
+    "resources": {"nodes": 1, "time": "1:00:00"},
+    "parallelism": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("sections", "codes"),
+    [
+        ({"data": {"dataset": "cord-v2"}}, []),
+        ({"data": {"dataset": "energon", "root": "/lustre/data"}}, []),
+        ({"data": {"dataset": "local-vlm"}}, ["JS258"]),
+        ({"data": {"dataset": "local-jsonl"}, "overrides": {"dataset.hf_dataset.dataset_name": "x"}}, []),
+        ({"data": {"dataset": "cord-v2", "root": "/lustre/data"}}, ["JS258"]),
+        ({"data": {"root": "/lustre/data"}}, ["JS258"]),
+        ({"data": {"dataset": "mock"}}, ["JS257"]),
+        ({"data": {"dataset": "mock", "paths": ["/lustre/a"]}}, ["JS257"]),
+        ({"data": {"paths": ["/lustre/a"], "split": "9,1,0"}}, ["JS235", "JS235"]),
+        ({"data": {"dataset": "cord-v2", "cache": "/lustre/a"}}, ["JS235"]),
+        (PRETRAINING, ["JS259"]),
+        ({**PRETRAINING, "data": {"paths": ["/lustre/a"]}}, []),
+        ({**PRETRAINING, "data": {"dataset": "squad"}}, ["JS257"]),
+        ({**PRETRAINING, "data": {"dataset": "energon", "root": "/lustre/a", "split": "9,1,0"}}, ["JS235"]),
+        ({**PRETRAINING, "data": {"dataset": "megatron-indexed"}}, ["JS235"]),
+        ({**PRETRAINING, "data": {"paths": ["/lustre/a"], "weights": [1, 2]}}, ["JS235"]),
+        # A benchmark brings its data.
+        ({**BENCHMARK, "parallelism": {"ep": 16}}, []),
+        ({**BENCHMARK, "parallelism": {"ep": 16}, "data": {"dataset": "mock"}}, ["JS257"]),
+        ({**BENCHMARK, "parallelism": {"ep": 16}, "data": {"paths": ["/lustre/a"]}}, []),
+        ({**ADAPTER, "task": "lora"}, ["JS259"]),
+        ({**ADAPTER, "task": "dora"}, ["JS231"]),
+        ({**ADAPTER, "task": "dora", "recipe": "llama3_70b_peft_config"}, []),
+    ],
+)
+def test_data_of_megatron_bridge(sections: dict[str, Any], codes: list[str], compile_job: Any) -> None:
+    """A training gets data that its program takes for the task, and says which."""
+    assert [one.kind.code for one in found(compile_job, **sections)] == codes
+
+
+UNMOUNTED = SAVING | {"save": "/scratch/run"}
+
+
+@pytest.mark.parametrize(
+    ("sections", "codes"),
+    [
+        ({"checkpoint": UNMOUNTED, "allow": {"JS246": "for a try"}}, []),
+        ({"allow": {"JS246": "for a try"}}, ["JS299"]),
+        ({"allow": {"JS999": "for a try"}}, ["JS298"]),
+        ({"allow": {"JS246": " "}}, ["JS105"]),
+        ({"allow": {"path-under-no-mount": "for a try"}}, ["JS105"]),
+        # An error may keep a rule from being asked, so that its allowance is not called unused.
+        ({"parallelism": {"pp": 3}, "allow": {"JS277": "for a try"}}, ["JS201"]),
+        # All steps count.
+        (
+            {
+                "checkpoint": {"pretrained": "/lustre/models/glm", "save": "/scratch/run"},
+                "slurm": SIGNALLED,
+                "allow": {"JS246": "for a try", "JS292": "the second goes on"},
+                "steps": [{"name": "one", "parallelism": {"pp": 8}}, {"name": "two", "parallelism": {"pp": 4}}],
+            },
+            [],
+        ),
+    ],
+)
+def test_allowed_warnings(sections: dict[str, Any], codes: list[str], compile_job: Any) -> None:
+    """A warning that is allowed is not reported, and an allowance of something else is."""
+    assert [one.kind.code for one in found(compile_job, **sections)] == codes

@@ -8,6 +8,7 @@ from jobspec.diagnostics.model import Code
 def all_codes() -> dict[str, Code]:
     """Return every code by its name ``JS…``, in order."""
     from jobspec import rules
+    from jobspec.rules import allow
     from jobspec.schema import codes as schema
     from jobspec.spec import codes as references
     from jobspec.syntax import codes as syntax
@@ -19,6 +20,7 @@ def all_codes() -> dict[str, Code]:
         *syntax.CODES,
         *schema.CODES,
         *(rule.kind for rule in (*rules.RULES, *rules.STEP_RULES)),
+        *allow.CODES,
         *references.CODES,
         *targets.CODES,
     ]

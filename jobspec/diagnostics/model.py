@@ -118,6 +118,13 @@ class Sink:
                 (found.kind.code, found.path, found.primary and found.primary.span, found.message), found
             )
 
+    def remove(self, code: str) -> bool:
+        """Remove the diagnostics with a code, and return whether there were any."""
+        kept = {key: found for key, found in self._found.items() if found.kind.code != code}
+        removed = len(kept) < len(self._found)
+        self._found = kept
+        return removed
+
     @property
     def has_errors(self) -> bool:
         """Whether any diagnostic stops the compilation."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from jobspec.frameworks.any_command import COMMAND
+from jobspec.frameworks.bridge_datasets import ROOT_FIELDS
 from jobspec.frameworks.bridge_tools import CONVERSION, INFERENCE
 from jobspec.frameworks.hydra import Value, assignment
 from jobspec.frameworks.protocol import TRAINING_KEYS, Framework, Task
@@ -31,8 +32,9 @@ _ALWAYS: tuple[_Setting, ...] = (
     ("model.expert_model_parallel_size", "/parallelism/ep", lambda s: s.layout.ep),
     ("model.expert_tensor_parallel_size", "/parallelism/etp", lambda s: s.layout.etp),
     ("model.sequence_parallel", "/parallelism/sp", lambda s: s.layout.sp),
-    # A recipe loads from `nemo_experiments` in the working directory, whosever that is. With the folder of `save` a job
-    # that starts again goes on from its own last checkpoint, and without one it begins anew.
+    # A recipe saves to `nemo_experiments` in the working directory and loads from it, whosever that is. A job that
+    # starts again goes on from its own last checkpoint, and one without a folder begins anew.
+    ("checkpoint.save", "/checkpoint/save", lambda s: s.checkpoint.save),
     ("checkpoint.load", "/checkpoint/load", lambda s: s.checkpoint.load or s.checkpoint.save),
 )
 
@@ -60,7 +62,6 @@ _OPTIONAL: tuple[_Setting, ...] = (
     ("dataset.path_to_cache", "/data/cache", lambda s: s.data.cache),
     ("dataset.num_workers", "/data/num_workers", lambda s: s.data.num_workers),
     ("checkpoint.pretrained_checkpoint", "/checkpoint/pretrained", lambda s: s.checkpoint.pretrained),
-    ("checkpoint.save", "/checkpoint/save", lambda s: s.checkpoint.save),
     ("checkpoint.save_interval", "/checkpoint/save_interval", lambda s: s.checkpoint.save_interval),
     ("train.exit_duration_in_mins", "/checkpoint/minutes_before_limit", lambda s: s.exit_minutes),
     ("train.exit_signal_handler", "/slurm/signal", lambda s: s.slurm.signal is not None or None),
@@ -76,6 +77,9 @@ _OPTIONAL: tuple[_Setting, ...] = (
     ("profiling.profile_step_start", "/launch/nsys/first_step", lambda s: s.launch.nsys and s.launch.nsys.first_step),
     ("profiling.profile_step_end", "/launch/nsys/last_step", lambda s: s.launch.nsys and s.launch.nsys.last_step),
 )
+
+# Some recipes switch it on, and it asserts a folder to save to (src/megatron/bridge/training/config.py:602).
+_ASYNC_SAVE = "checkpoint.async_save"
 
 # Other names of the same settings, or of their opposite: Bridge overwrites the first two, refuses the third beside
 # iterations, and moves the others to `validation`.
@@ -105,6 +109,10 @@ def _command(spec: Spec) -> Command:
         setting = value(spec)
         if setting is not None:
             settings.append(assignment(key, setting))
+    if spec.data.root:
+        settings.append(assignment(ROOT_FIELDS[spec.data.dataset or ""], spec.data.root))
+    if spec.checkpoint.save is None and _ASYNC_SAVE not in spec.overrides:
+        settings.append(assignment(_ASYNC_SAVE, False))
     settings += [assignment(key, value) for key, value in spec.overrides.items()]
     recipe = spec.recipe or ""  # rule JS253 has seen to it that there is one
     options = [("--recipe" if recipe.endswith("_config") else "--model", recipe), ("--mode", spec.task)]
@@ -147,6 +155,8 @@ FRAMEWORK = Framework(
         "inference": INFERENCE,
         "command": COMMAND,
     },
-    owned={key: pointer for key, pointer, _ in (*_ALWAYS, *_OPTIONAL)} | _ALIASES,
+    owned={key: pointer for key, pointer, _ in (*_ALWAYS, *_OPTIONAL)}
+    | _ALIASES
+    | dict.fromkeys(ROOT_FIELDS.values(), "/data/root"),
     default_etp=_default_etp,
 )

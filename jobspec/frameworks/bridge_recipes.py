@@ -30,7 +30,22 @@ def _catalogue() -> dict[str, Any]:
 @cache
 def known() -> frozenset[str]:
     """Return the names of all recipes, old ones included."""
-    return frozenset(_catalogue()["recipes"]) | frozenset(_catalogue()["aliases"])
+    catalogue = _catalogue()
+    return frozenset(catalogue["recipes"]).union(catalogue["benchmarks"], catalogue["aliases"])
+
+
+def is_benchmark(name: str) -> bool:
+    """Return whether a recipe is taken as one for a benchmark, which brings its own data.
+
+    Source: scripts/training/recipe_metadata.py, resolved_benchmark_recipe_metadata.
+    """
+    return name in _catalogue()["benchmarks"]
+
+
+def library_name(name: str) -> str | None:
+    """Return the name under which the library's recipe is found where a benchmark has taken its own."""
+    aliases: dict[str, str] = _catalogue()["aliases"]
+    return next((alias for alias, meant in aliases.items() if meant == name), None)
 
 
 def shards_weights(recipe: str) -> bool:

@@ -32,6 +32,8 @@ def _read(spec: Spec) -> Iterator[str]:
         yield spec.checkpoint.pretrained
     if spec.conversion and spec.task == "export" and spec.conversion.megatron_path:
         yield spec.conversion.megatron_path
+    if spec.data.root:
+        yield spec.data.root
     yield from (f"{prefix}.idx" for prefix in spec.data.paths[:_LISTED])
     if spec.launch.nsys:
         yield spec.launch.nsys.folder

@@ -8,6 +8,7 @@ from jobspec.rules import (
     arguments,
     batch,
     container,
+    data,
     environment,
     framework,
     launch,
@@ -20,6 +21,7 @@ from jobspec.rules import (
     site,
     slurm,
 )
+from jobspec.rules.allow import apply_allowances
 from jobspec.rules.registry import Report, Rule
 from jobspec.rules.steps import STEP_RULES as STEP_RULES
 from jobspec.spec.model import Spec
@@ -31,8 +33,10 @@ RULES: tuple[Rule, ...] = (
     parallelism.indivisible_expert_world,
     parallelism.interleaving_without_stages,
     parallelism.indivisible_sequence,
+    parallelism.tensor_parallel_over_nodes,
     batch.indivisible_batch,
     batch.too_few_microbatches,
+    batch.starved_pipeline,
     pipeline.uneven_pipeline,
     pipeline.uneven_virtual_pipeline,
     pipeline.unknown_pipeline_layout,
@@ -46,7 +50,7 @@ RULES: tuple[Rule, ...] = (
     recipe.recipe_for_other_gpus,
     recipe.override_of_a_section,
     recipe.finetuning_without_weights,
-    recipe.paths_without_their_dataset,
+    data.paths_without_their_dataset,
     recipe.override_set_twice,
     recipe.override_against_model,
     schedule.min_lr_above_lr,
@@ -58,27 +62,33 @@ RULES: tuple[Rule, ...] = (
     container.mounts_on_one_target,
     container.registry_with_slash,
     container.path_under_no_mount,
+    container.container_local_caches,
     framework.task_of_another_framework,
     framework.key_of_another_task,
     framework.missing_key_of_the_task,
     framework.conversion_with_wrong_paths,
     framework.inference_without_coordinator,
     recipe.unknown_recipe,
+    data.refused_dataset,
+    data.dataset_without_its_place,
+    data.mock_data_unsaid,
     arguments.unknown_argument,
     arguments.argument_with_wrong_value,
     arguments.argument_of_a_section,
     arguments.missing_argument,
     arguments.contradicting_sizes,
     arguments.single_expert_after_softmax,
+    arguments.gpt2_tokenizer_unsaid,
     slurm.option_set_twice,
     slurm.no_time_to_save,
     launch.profile_out_of_range,
     launch.warmup_without_its_container,
     launch.uneven_numa_nodes,
-    launch.nothing_saved_at_the_end,
+    launch.nothing_saved,
     launch.ranks_with_one_cpu,
     launch.sync_into_readonly_container,
     slurm.array_saves_to_one_folder,
+    slurm.killed_at_the_limit,
     memory.weights_above_memory,
     memory.estimate_above_memory,
     site.missing_site_value,
@@ -89,13 +99,14 @@ RULES: tuple[Rule, ...] = (
 
 
 def check(spec: Spec, sink: Sink) -> None:
-    """Run every rule on each launch of a job, then those on its steps together."""
+    """Run every rule on each launch of a job, then those on its steps together; drop the warnings that it allows."""
     for one in spec.launches:
         own = Sink(sink.path)
         _run(RULES, one, own)
         sink.extend(own.sorted())
     if spec.steps:
         _run(STEP_RULES, spec, sink)
+    apply_allowances(spec, sink)
 
 
 def _run(rules: tuple[Rule, ...], spec: Spec, sink: Sink) -> None:

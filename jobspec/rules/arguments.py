@@ -14,6 +14,11 @@ from jobspec.schema.suggest import closest
 from jobspec.spec.model import Spec
 from jobspec.values import show_value
 
+# Tokenizers that are read from a file or a folder, or from the Hugging Face hub.
+_TOKENIZERS_WITH_FILES = (
+    *("HuggingFaceTokenizer", "TikTokenizer", "MultimodalTokenizer", "SFTTokenizer"),
+    *("SentencePieceTokenizer", "GPTSentencePieceTokenizer", "Llama2Tokenizer"),
+)
 _TYPE_NAMES = {"int": "a whole number", "float": "a number", "str": "text"}
 
 
@@ -30,7 +35,7 @@ def unknown_argument(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     args: {swigloo: true}
     data: {dataset: mock}
     ```
@@ -41,7 +46,7 @@ def unknown_argument(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     args: {swiglu: true}
     data: {dataset: mock}
     ```
@@ -77,7 +82,7 @@ def argument_with_wrong_value(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     args: {tokenizer-type: HugginFaceTokenizer}
     data: {dataset: mock}
     ```
@@ -88,8 +93,8 @@ def argument_with_wrong_value(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
-    args: {tokenizer-type: HuggingFaceTokenizer}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    args: {tokenizer-type: HuggingFaceTokenizer, tokenizer-model: Qwen/Qwen3-8B}
     data: {dataset: mock}
     ```
 
@@ -146,7 +151,7 @@ def argument_of_a_section(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     args: {tensor-model-parallel-size: 2}
     data: {dataset: mock}
     ```
@@ -157,7 +162,7 @@ def argument_of_a_section(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     parallelism: {tp: 2, pp: 8}
     data: {dataset: mock}
     ```
@@ -185,8 +190,8 @@ def missing_argument(spec: Spec, report: Report) -> None:
     """Finds a job without something that its program asserts.
 
     Why it matters: in Megatron-LM the model's layers, width, heads and positions, the sequence length, the iterations
-    and the learning rate have no default, a folder to save needs an interval, and Weights & Biases a folder to save.
-    The program ends every rank, after the queue.
+    and the learning rate have no default, a folder to save needs an interval, Weights & Biases a folder to save, and
+    a tokenizer its model. The program ends every rank, after the queue.
 
     Example:
 
@@ -194,7 +199,7 @@ def missing_argument(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     data: {dataset: mock}
     ```
 
@@ -204,11 +209,12 @@ def missing_argument(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     data: {dataset: mock}
     ```
 
-    Source: Megatron-LM, megatron/training/arguments.py:1313-1370, training.py:2586 and global_vars.py:267
+    Source: Megatron-LM, megatron/training/arguments.py:1313-1370, training.py:2586 and global_vars.py:267;
+    megatron/core/tokenizers/utils/build_tokenizer.py:51
     """
     _miss_required(spec, report)
     if spec.framework != "mlm" or spec.task == "command":
@@ -225,6 +231,8 @@ def missing_argument(spec: Spec, report: Report) -> None:
         needed["train-iters"] = ("/training/train_iters", spec.training.train_iters)
     if spec.logging.wandb:  # its folder lies in that of the checkpoints
         needed["save"] = ("/checkpoint/save", spec.checkpoint.save)
+    if spec.args.get("tokenizer-type") in _TOKENIZERS_WITH_FILES:
+        needed["tokenizer-model"] = ("/args/tokenizer-model", spec.args.get("tokenizer-model"))
     if spec.checkpoint.save:
         needed["save-interval"] = ("/checkpoint/save_interval", spec.checkpoint.save_interval)
     for flag, (pointer, value) in needed.items():
@@ -258,7 +266,7 @@ def contradicting_sizes(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 2048}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     data: {dataset: mock}
     ```
 
@@ -268,7 +276,7 @@ def contradicting_sizes(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     data: {dataset: mock}
     ```
 
@@ -321,7 +329,7 @@ def single_expert_after_softmax(spec: Spec, report: Report) -> None:
       max_position_embeddings: 4096
       num_experts: 16
       moe_router_topk: 1
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     data: {dataset: mock}
     ```
 
@@ -337,7 +345,7 @@ def single_expert_after_softmax(spec: Spec, report: Report) -> None:
       max_position_embeddings: 4096
       num_experts: 16
       moe_router_topk: 1
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     data: {dataset: mock}
     args: {moe-router-pre-softmax: true}
     ```
@@ -355,4 +363,44 @@ def single_expert_after_softmax(spec: Spec, report: Report) -> None:
             at="/model/moe_router_topk",
             notes=("the softmax of one score is 1, and has no gradient",),
             help=("add `moe-router-pre-softmax: true` to `args`, or choose another `moe-router-score-function`",),
+        )
+
+
+@rule("JS267", "gpt2-tokenizer-unsaid", Severity.WARNING, unless=("JS251", "JS264"))
+def gpt2_tokenizer_unsaid(spec: Spec, report: Report) -> None:
+    """Finds a training on indexed data with Megatron-LM that does not name the tokenizer of the data.
+
+    Why it matters: `pretrain_gpt.py` then takes GPT-2's, and a vocabulary of 50,257 tokens for the model. Data of
+    another tokenizer have larger numbers, and the embedding fails on the device, in the first step.
+
+    Example:
+
+    ```yaml
+    framework: mlm
+    task: pretrain
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    data: {paths: [/lustre/data/a_text_document]}
+    ```
+
+    Use instead:
+
+    ```yaml
+    framework: mlm
+    task: pretrain
+    model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    data: {paths: [/lustre/data/a_text_document]}
+    args: {tokenizer-type: HuggingFaceTokenizer, tokenizer-model: Qwen/Qwen3-8B}
+    ```
+
+    Source: Megatron-LM, pretrain_gpt.py:527
+    """
+    program = program_of(spec)
+    unsaid = "tokenizer-type" not in spec.args and "use-checkpoint-args" not in spec.args
+    if spec.framework == "mlm" and is_training(spec) and program and spec.data.paths and unsaid:
+        report(
+            "the tokenizer of the data is not named, and GPT-2's is taken",
+            at="/data/paths",
+            help=("add `tokenizer-type` and `tokenizer-model` to `args`",),
         )

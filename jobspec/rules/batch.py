@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from jobspec.diagnostics.model import Severity
 from jobspec.rules.registry import Report, rule
 from jobspec.schema.gate import is_integer
-from jobspec.spec.model import Spec
+from jobspec.spec.model import Layout, Spec
 
 #: The largest global batch that the schema takes.
 LARGEST_BATCH = 100_000_000
@@ -29,13 +29,13 @@ def indivisible_batch(spec: Spec, report: Report) -> None:
     Example:
 
     ```yaml
-    training: {micro_batch_size: 1, global_batch_size: 63}
+    training: {micro_batch_size: 1, global_batch_size: 127}
     ```
 
     Use instead:
 
     ```yaml
-    training: {micro_batch_size: 1, global_batch_size: 64}
+    training: {micro_batch_size: 1, global_batch_size: 128}
     ```
 
     Source: Megatron-LM, megatron/core/num_microbatches_calculator.py:381 and 389
@@ -113,3 +113,51 @@ def too_few_microbatches(spec: Spec, report: Report) -> None:
         notes=(f"global_batch_size must be a multiple of micro_batch_size·dp·pp = {micro}·{dp}·{pp} = {group}",),
         help=("use " + " or ".join(f"`global_batch_size: {one}`" for one in near),) if near else (),
     )
+
+
+@rule("JS213", "starved-pipeline", Severity.WARNING, unless=("JS201", "JS211", "JS212"))
+def starved_pipeline(spec: Spec, report: Report) -> None:
+    """Finds a pipeline with fewer microbatches than stages.
+
+    Why it matters: a stage waits while the pipeline fills and drains: (pp - 1) of (microbatches + pp - 1) steps. With
+    fewer microbatches than stages that is about half of the time of all GPUs, and more.
+
+    Example:
+
+    ```yaml
+    parallelism: {pp: 8, ep: 16}
+    training: {micro_batch_size: 1, global_batch_size: 64}
+    ```
+
+    Use instead:
+
+    ```yaml
+    parallelism: {pp: 8, ep: 16}
+    training: {micro_batch_size: 1, global_batch_size: 128}
+    ```
+
+    Source: "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", section 2.2
+    """
+    micro, batch, layout = spec.training.micro_batch_size, spec.training.global_batch_size, spec.layout
+    if micro is None or batch is None:
+        return
+    count = batch // (micro * layout.dp)
+    if count >= layout.pp:
+        return
+    group = micro * layout.dp * layout.pp
+    report(
+        f"{_microbatches(count)} for {layout.pp} pipeline stages: GPUs wait {bubble(layout, count):.0%} of the time",
+        at="/parallelism/pp",
+        also={"/training/global_batch_size": f"{_microbatches(count)} a rank"},
+        help=(f"use a `global_batch_size` of {group} or more, or fewer stages",),
+    )
+
+
+def bubble(layout: Layout, microbatches: int) -> float:
+    """Return the part of the time in which a stage waits; chunks (vpp) fill and drain so much faster."""
+    waiting = layout.pp - 1
+    return waiting / (microbatches * (layout.vpp or 1) + waiting)
+
+
+def _microbatches(count: int) -> str:
+    return f"{count} microbatch" + ("" if count == 1 else "es")

@@ -7,6 +7,7 @@ import re
 from jobspec.diagnostics.model import Severity
 from jobspec.ir.required_paths import host_path
 from jobspec.rules.registry import Report, rule
+from jobspec.spec.build import CACHE_VARIABLES
 from jobspec.spec.model import Spec
 
 # As in Docker's references, what stands before the first slash is a host when it has a dot or a port.
@@ -97,13 +98,13 @@ def path_under_no_mount(spec: Spec, report: Report) -> None:
     Example:
 
     ```yaml
-    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000, save: /lustr/results/run}
+    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000, save: /lustr/results/run, minutes_before_limit: 15}
     ```
 
     Use instead:
 
     ```yaml
-    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000, save: /lustre/results/run}
+    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000, save: /lustre/results/run, minutes_before_limit: 15}
     ```
 
     Source: pyxis, README, --container-mounts and --container-name; enroot, doc/cmd/start.md
@@ -117,9 +118,11 @@ def path_under_no_mount(spec: Spec, report: Report) -> None:
         "/checkpoint/save": spec.checkpoint.save,
         "/conversion/megatron_path": conversion and conversion.megatron_path,
         "/conversion/hf_path": conversion and conversion.hf_path,
+        "/data/root": spec.data.root,
         "/data/cache": spec.data.cache,
         "/logging/tensorboard": spec.logging.tensorboard,
         **{f"/data/paths/{index}": path for index, path in enumerate(spec.data.paths)},
+        **{f"/caches/{key}": spec.caches.get(variable) for key, variable in CACHE_VARIABLES.items()},
     }
     for pointer, path in paths.items():
         if path and host_path(path, container.mounts) is None:
@@ -129,3 +132,51 @@ def path_under_no_mount(spec: Spec, report: Report) -> None:
                 notes=("mounted: " + (", ".join(f"`{one.target}`" for one in container.mounts) or "nothing"),),
                 help=("correct the path, or add its folder to the `mounts` of `container`",),
             )
+
+
+@rule("JS247", "container-local-caches", Severity.WARNING, unless=("JS251", "JS252", "JS253"))
+def container_local_caches(spec: Spec, report: Report) -> None:
+    """Finds a fine-tuning on several nodes whose caches lie in the containers.
+
+    Why it matters: one rank downloads and packs the data, and the ranks of the other nodes look for them where it has
+    put them. In the container's own root they find nothing, or each node downloads the model and the data anew.
+
+    Example:
+
+    ```yaml
+    cluster:
+      gpus_per_node: 8
+      partitions: {batch: {}}
+      container: {image: /lustre/images/nemo.sqsh, mounts: ["/lustre:/lustre"]}
+      caches: {hf_home: /lustre/cache/huggingface}
+      logs: /lustre/logs
+    data: {dataset: squad}
+    ```
+
+    Use instead:
+
+    ```yaml
+    data: {dataset: squad}
+    caches: {hf_home: /lustre/cache/huggingface, nemo_home: /lustre/cache/nemo}
+    ```
+
+    Source: Megatron-Bridge, src/megatron/bridge/data/builders/gpt_sft.py:47; huggingface_hub, HF_HOME
+    """
+    container = spec.container
+    if not container.enabled or container.mount_home or spec.resources.nodes == 1 or spec.framework != "bridge":
+        return
+    if spec.task not in ("sft", "lora", "dora") or spec.data.dataset in (None, "energon"):
+        return
+    said = {**spec.caches, **spec.env}
+    for key, variable in _DATA_CACHES.items():
+        if variable not in said and variable not in spec.secrets:
+            report(
+                f"the cache of {variable} lies in the container of each node",
+                at="/data/dataset",
+                also={"/resources/nodes": f"{spec.resources.nodes} nodes"},
+                help=(f"add `{key}: FOLDER` to `caches`, on a file system that all nodes share",),
+            )
+
+
+# Where data sets are downloaded to, and where they are packed; `caches` has the keys.
+_DATA_CACHES = {"hf_home": "HF_HOME", "nemo_home": "NEMO_HOME"}

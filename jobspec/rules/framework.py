@@ -24,7 +24,7 @@ def task_of_another_framework(spec: Spec, report: Report) -> None:
     framework: mlm
     task: lora
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     data: {dataset: mock}
     ```
 
@@ -34,7 +34,7 @@ def task_of_another_framework(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     data: {dataset: mock}
     ```
 

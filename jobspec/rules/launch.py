@@ -130,40 +130,46 @@ def uneven_numa_nodes(spec: Spec, report: Report) -> None:
         )
 
 
-@rule("JS276", "nothing-saved-at-the-end", Severity.WARNING)
-def nothing_saved_at_the_end(spec: Spec, report: Report) -> None:
-    """Finds a training that is to end before its time limit, but has no folder to save to.
+@rule("JS276", "nothing-saved", Severity.WARNING, unless=("JS251", "JS252", "JS253"))
+def nothing_saved(spec: Spec, report: Report) -> None:
+    """Finds a training that does not say where it saves, or one that is to save before its limit but nowhere.
 
-    Why it matters: Megatron-LM then ends without saving, and Megatron Bridge saves to `nemo_experiments` in its
-    checkout, where the next job of the same recipe saves too.
+    Why it matters: what it has learnt is gone with the job. `save: null` says that nothing is wanted of it.
 
     Example:
 
     ```yaml
-    checkpoint: {pretrained: /lustre/models/glm, minutes_before_limit: 15}
+    checkpoint: {pretrained: /lustre/models/glm}
     ```
 
     Use instead:
 
     ```yaml
-    checkpoint: {pretrained: /lustre/models/glm, minutes_before_limit: 15, save: /lustre/results/run}
+    checkpoint: {pretrained: /lustre/models/glm, save: null}
     ```
 
-    Source: Megatron-LM, megatron/training/training.py:4105; Megatron-Bridge, src/megatron/bridge/recipes/common.py:46
+    Source: Megatron-LM, megatron/training/training.py:4105; Megatron-Bridge, src/megatron/bridge/training/train.py:1477
     """
+    if spec.checkpoint.save is not None or not is_training(spec):
+        return
     ends = {
         "/checkpoint/minutes_before_limit": spec.checkpoint.minutes_before_limit,
         "/slurm/signal": spec.slurm.signal,
     }
-    if spec.checkpoint.save is not None or not is_training(spec):
-        return
-    for pointer, value in ends.items():
-        if value is not None:
-            report(
-                "the training ends before its limit, but does not say where to save",
-                at=pointer,
-                help=("add `save: FOLDER` to `checkpoint`",),
-            )
+    early = [pointer for pointer, value in ends.items() if value is not None]
+    for pointer in early:
+        report(
+            "the training ends before its limit, but has nowhere to save",
+            at=pointer,
+            also={"/checkpoint/save": "nothing is saved"},
+            help=("add `save: FOLDER` to `checkpoint`",),
+        )
+    if not early and not spec.says("/checkpoint/save"):
+        report(
+            "the training does not say where it saves, so it saves nothing",
+            at="/checkpoint" if spec.says("/checkpoint") else "/task",
+            help=("add `save: FOLDER` to `checkpoint`, or `save: null`",),
+        )
 
 
 @rule("JS277", "ranks-with-one-cpu", Severity.WARNING)

@@ -169,7 +169,7 @@ def experts_with_bias(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096, num_experts: 64}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     parallelism: {tp: 2}
     data: {dataset: mock}
     ```
@@ -180,7 +180,7 @@ def experts_with_bias(spec: Spec, report: Report) -> None:
     framework: mlm
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096, num_experts: 64}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 4096, train_iters: 9, lr: 3e-4}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 4096, train_iters: 9, lr: 3e-4}
     parallelism: {tp: 2}
     args: {disable-bias-linear: true}
     data: {dataset: mock}

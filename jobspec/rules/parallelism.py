@@ -166,14 +166,14 @@ def indivisible_sequence(spec: Spec, report: Report) -> None:
 
     ```yaml
     parallelism: {cp: 16}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 8200}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 8200}
     ```
 
     Use instead:
 
     ```yaml
     parallelism: {cp: 16}
-    training: {micro_batch_size: 1, global_batch_size: 64, seq_length: 8192}
+    training: {micro_batch_size: 1, global_batch_size: 128, seq_length: 8192}
     ```
 
     Source: Megatron-LM, megatron/training/arguments.py:1336; Megatron-Bridge,
@@ -193,4 +193,38 @@ def indivisible_sequence(spec: Spec, report: Report) -> None:
         also={"/parallelism/cp": "2·cp chunks", "/parallelism/tp": "tp parts each"},
         notes=("seq_length must be a multiple of 2·cp, and of cp·tp with sequence parallelism",),
         help=("use " + " or ".join(f"`seq_length: {one}`" for one in near),),
+    )
+
+
+@rule("JS205", "tensor-parallel-over-nodes", Severity.WARNING, unless=("JS200", "JS201"))
+def tensor_parallel_over_nodes(spec: Spec, report: Report) -> None:
+    """Finds tensor-parallel ranks that are not all connected by NVLink.
+
+    Why it matters: they exchange activations in each layer, forwards and backwards. Over the network between nodes that
+    takes several times as long as the computation it serves.
+
+    Example:
+
+    ```yaml
+    parallelism: {tp: 16, ep: 8}
+    ```
+
+    Use instead:
+
+    ```yaml
+    parallelism: {tp: 8, pp: 2, ep: 8}
+    ```
+
+    Source: Megatron-LM, docs/user-guide/parallelism-guide.md; Megatron-Bridge,
+    skills/nemo-mbridge-perf-parallelism-strategies/SKILL.md:81
+    """
+    domain, tp = spec.nvlink_domain, spec.layout.tp
+    if spec.command is not None or domain % tp == 0:
+        return
+    fitting = [size for size in range(1, domain + 1) if domain % size == 0 and tp % size == 0]
+    report(
+        f"tp {tp} reaches over the {domain} GPUs that NVLink connects",
+        at="/parallelism/tp",
+        also={"/cluster/gpu/nvlink_domain": "NVLink", "/cluster/gpus_per_node": "GPUs a node"},
+        help=(f"use a `tp` of at most {fitting[-1]}, and a larger `pp`, `ep` or `cp`",),
     )

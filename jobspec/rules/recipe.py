@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from jobspec.diagnostics.model import Severity
-from jobspec.frameworks import FRAMEWORKS, is_training
+from jobspec.frameworks import FRAMEWORKS
 from jobspec.frameworks.bridge import recipe_mode
-from jobspec.frameworks.bridge_recipes import known, recipe_name
+from jobspec.frameworks.bridge_recipes import is_benchmark, known, library_name, recipe_name
 from jobspec.rules.registry import Report, rule
 from jobspec.schema.suggest import closest
 from jobspec.spec.model import Spec
@@ -38,12 +38,19 @@ def recipe_for_another_task(spec: Spec, report: Report) -> None:
     ```yaml
     task: sft
     recipe: glm_45v_sft_config
-    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000}
+    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000, save: null}
     ```
 
     Source: Megatron-Bridge, scripts/training/run_recipe.py, _validate_recipe_mode
     """
     mode = recipe_mode(spec.recipe or "")
+    if mode == "lora" and spec.task == "dora" and is_benchmark(recipe_name(spec)):
+        report(
+            f"`{spec.recipe}` is a recipe for a benchmark, which has LoRA alone",
+            at="/recipe",
+            also={"/task": "the task"},
+            help=(f"use `recipe: {library_name(recipe_name(spec)) or 'NAME'}`, or `task: lora`",),
+        )
     if mode in (None, spec.task) or (mode in _ADAPTERS and spec.task in _ADAPTERS):
         return
     report(
@@ -65,6 +72,7 @@ def recipe_for_other_gpus(spec: Spec, report: Report) -> None:
 
     ```yaml
     resources: {nodes: 32, time: "24:00:00"}
+    training: {micro_batch_size: 1, global_batch_size: 256}
     recipe: glm_45v_sft_128gpu_h100_bf16_config
     ```
 
@@ -140,14 +148,14 @@ def finetuning_without_weights(spec: Spec, report: Report) -> None:
 
     ```yaml
     task: sft
-    checkpoint: {save: /lustre/results/run}
+    checkpoint: {save: null}
     ```
 
     Use instead:
 
     ```yaml
     task: sft
-    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000, save: /lustre/results/run}
+    checkpoint: {pretrained: /lustre/models/GLM-4.5V/iter_0000000, save: null}
     ```
 
     Source: Megatron-Bridge, src/megatron/bridge/training/finetune.py:50 and config.py:1627
@@ -166,86 +174,6 @@ def finetuning_without_weights(spec: Spec, report: Report) -> None:
         also={"/task": "fine-tuning"},
         help=("add `pretrained: FOLDER` to `checkpoint`, with the folder of a Megatron checkpoint",),
     )
-
-
-@rule("JS235", "paths-without-their-dataset", Severity.ERROR)
-def paths_without_their_dataset(spec: Spec, report: Report) -> None:
-    """Finds settings of Megatron's indexed data beside another data set, or weights that do not fit the paths.
-
-    Why it matters: only the `megatron-indexed` data set has a blend of paths and weights; each path has one weight.
-
-    Example:
-
-    ```yaml
-    data: {dataset: mock, paths: [/lustre/data/a_text_document]}
-    ```
-
-    Use instead:
-
-    ```yaml
-    data: {dataset: megatron-indexed, paths: [/lustre/data/a_text_document]}
-    ```
-
-    Source: Megatron-Bridge, src/megatron/bridge/recipes/utils/dataset_utils.py, _megatron_indexed_dataset_config
-    """
-    data = spec.data
-    if spec.framework == "mlm":
-        _check_data_of_megatron_lm(spec, report)
-        return
-    if data.paths and data.dataset not in (None, "megatron-indexed"):
-        report(
-            f"the data set `{data.dataset}` has no paths",
-            at="/data/paths",
-            also={"/data/dataset": "the data set"},
-            help=("use `dataset: megatron-indexed`, or remove `paths`",),
-        )
-    if data.weights and len(data.weights) != len(data.paths):
-        report(
-            f"there are {len(data.weights)} weights for {len(data.paths)} paths",
-            at="/data/weights",
-            also={"/data/paths": f"{len(data.paths)} paths"} if data.paths else {},
-            help=("write one weight for each path",),
-        )
-    if data.dataset == "megatron-indexed" and not data.paths:
-        report(
-            "the data set `megatron-indexed` has no paths",
-            at="/data/dataset",
-            notes=("without a blend Megatron Bridge trains on mock data",),
-            help=("add `paths`, or use `dataset: mock`",),
-        )
-
-
-def _check_data_of_megatron_lm(spec: Spec, report: Report) -> None:
-    data = spec.data
-    given = [name for name in spec.args if name in _DATA_FLAGS or name.endswith("-data-path")]
-    if not is_training(spec) or (given and data.dataset is None):
-        return
-    if data.dataset not in (None, "mock", "megatron-indexed"):
-        report(
-            f"Megatron-LM has no data set `{data.dataset}`",
-            at="/data/dataset",
-            help=("give `paths` of indexed data, or use `dataset: mock`",),
-        )
-    elif data.dataset == "mock" and data.paths:
-        report("mock data have no paths", at="/data/paths", also={"/data/dataset": "mock data"}, help=("remove one",))
-    elif data.dataset != "mock" and not data.paths:
-        report(
-            "there are no data to train on",
-            at="/data",
-            notes=("without a path Megatron-LM trains on mock data, and says nothing",),
-            help=("add `data: {paths: [PREFIX]}`, or say `data: {dataset: mock}`",),
-        )
-    if data.weights and len(data.weights) != len(data.paths):
-        report(
-            f"there are {len(data.weights)} weights for {len(data.paths)} paths",
-            at="/data/weights",
-            also={"/data/paths": f"{len(data.paths)} paths"} if data.paths else {},
-            help=("write one weight for each path",),
-        )
-
-
-# Flags of Megatron-LM that name data too.
-_DATA_FLAGS = ("data-args-path", "per-split-data-args-path", "sft-dataset", "fim-data")
 
 
 @rule("JS236", "override-set-twice", Severity.ERROR)

@@ -19,13 +19,13 @@ def min_lr_above_lr(spec: Spec, report: Report) -> None:
     Example:
 
     ```yaml
-    training: {micro_batch_size: 1, global_batch_size: 64, lr: 1e-5, min_lr: 1e-3}
+    training: {micro_batch_size: 1, global_batch_size: 128, lr: 1e-5, min_lr: 1e-3}
     ```
 
     Use instead:
 
     ```yaml
-    training: {micro_batch_size: 1, global_batch_size: 64, lr: 1e-5, min_lr: 1e-6}
+    training: {micro_batch_size: 1, global_batch_size: 128, lr: 1e-5, min_lr: 1e-6}
     ```
 
     Source: Megatron-LM, megatron/core/optimizer_param_scheduler.py:151
@@ -51,13 +51,13 @@ def warmup_without_end(spec: Spec, report: Report) -> None:
     Example:
 
     ```yaml
-    training: {micro_batch_size: 1, global_batch_size: 64, train_iters: 500, lr_warmup_iters: 500}
+    training: {micro_batch_size: 1, global_batch_size: 128, train_iters: 500, lr_warmup_iters: 500}
     ```
 
     Use instead:
 
     ```yaml
-    training: {micro_batch_size: 1, global_batch_size: 64, train_iters: 500, lr_warmup_iters: 50}
+    training: {micro_batch_size: 1, global_batch_size: 128, train_iters: 500, lr_warmup_iters: 50}
     ```
 
     Source: Megatron-Bridge, src/megatron/bridge/training/config.py:1790-1805
@@ -91,7 +91,7 @@ def warmup_longer_than_decay(spec: Spec, report: Report) -> None:
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
     training:
-      {micro_batch_size: 1, global_batch_size: 64, seq_length: 512, train_iters: 500, lr: 1e-4, lr_warmup_iters: 500}
+      {micro_batch_size: 1, global_batch_size: 128, seq_length: 512, train_iters: 500, lr: 1e-4, lr_warmup_iters: 500}
     data: {dataset: mock}
     ```
 
@@ -102,7 +102,7 @@ def warmup_longer_than_decay(spec: Spec, report: Report) -> None:
     task: pretrain
     model: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, max_position_embeddings: 4096}
     training:
-      {micro_batch_size: 1, global_batch_size: 64, seq_length: 512, train_iters: 500, lr: 1e-4, lr_warmup_iters: 50}
+      {micro_batch_size: 1, global_batch_size: 128, seq_length: 512, train_iters: 500, lr: 1e-4, lr_warmup_iters: 50}
     data: {dataset: mock}
     ```
 

@@ -144,7 +144,7 @@ def nodes_out_of_range(spec: Spec, report: Report) -> None:
     ```yaml
     resources: {nodes: 16, gpus_per_node: 16, time: "24:00:00"}
     parallelism: {pp: 8}
-    training: {micro_batch_size: 1, global_batch_size: 64}
+    training: {micro_batch_size: 1, global_batch_size: 256}
     ```
 
     Use instead:
@@ -152,7 +152,7 @@ def nodes_out_of_range(spec: Spec, report: Report) -> None:
     ```yaml
     resources: {nodes: 16, gpus_per_node: 8, time: "24:00:00"}
     parallelism: {pp: 8}
-    training: {micro_batch_size: 1, global_batch_size: 64}
+    training: {micro_batch_size: 1, global_batch_size: 128}
     ```
 
     Source: sbatch(1), --nodes and --gpus-per-node; slurm.conf(5), MaxNodes

@@ -124,14 +124,14 @@ def array_saves_to_one_folder(spec: Spec, report: Report) -> None:
 
     ```yaml
     slurm: {array: 0-3}
-    checkpoint: {pretrained: /lustre/models/glm, save: /lustre/results/run}
+    checkpoint: {pretrained: /lustre/models/glm, save: /lustre/results/run, minutes_before_limit: 15}
     ```
 
     Use instead:
 
     ```yaml
     slurm: {array: 0-3%1}
-    checkpoint: {pretrained: /lustre/models/glm, save: /lustre/results/run}
+    checkpoint: {pretrained: /lustre/models/glm, save: /lustre/results/run, minutes_before_limit: 15}
     ```
 
     Source: sbatch(1), --array
@@ -146,3 +146,38 @@ def array_saves_to_one_folder(spec: Spec, report: Report) -> None:
                 f"use `array: {array.partition('%')[0]}%1`: one after the other, each goes on where the last has saved",
             ),
         )
+
+
+@rule("JS280", "killed-at-the-limit", Severity.WARNING, unless=("JS272",))
+def killed_at_the_limit(spec: Spec, report: Report) -> None:
+    """Finds a training that saves, but does not end by itself before its time limit.
+
+    Why it matters: Slurm kills it at the limit, and what came after the last checkpoint is computed again: as much as
+    `save_interval` iterations on all GPUs, each time.
+
+    Example:
+
+    ```yaml
+    checkpoint: {pretrained: /lustre/models/glm, save: /lustre/results/run}
+    ```
+
+    Use instead:
+
+    ```yaml
+    checkpoint: {pretrained: /lustre/models/glm, save: /lustre/results/run, minutes_before_limit: 15}
+    ```
+
+    Source: sbatch(1), --time and --signal; Megatron-LM, megatron/training/training.py:4105
+    """
+    checkpoint = spec.checkpoint
+    if not is_training(spec) or checkpoint.save is None or spec.exit_minutes is not None or spec.slurm.signal:
+        return
+    every = checkpoint.save_interval
+    report(
+        f"the job is killed at its limit, and loses up to {every - 1} iterations"
+        if every
+        else "the job is killed at its limit, and loses what came after its last checkpoint",
+        at="/checkpoint/save",
+        also={"/resources/time": "the limit"},
+        help=("add `minutes_before_limit: 15` to `checkpoint`, or `signal: TERM@600` to `slurm`",),
+    )

@@ -54,6 +54,7 @@ def steps_save_to_one_folder(spec: Spec, report: Report) -> None:
     ```yaml
     steps: [{name: a, training: {lr: 1e-5}}, {name: b, training: {lr: 3e-5}}]
     checkpoint: {pretrained: /lustre/models/glm, save: /lustre/results/run}
+    slurm: {signal: TERM@900}
     ```
 
     Use instead:
@@ -63,6 +64,7 @@ def steps_save_to_one_folder(spec: Spec, report: Report) -> None:
       - {name: a, training: {lr: 1e-5}, checkpoint: {save: /lustre/results/a}}
       - {name: b, training: {lr: 3e-5}, checkpoint: {save: /lustre/results/b}}
     checkpoint: {pretrained: /lustre/models/glm}
+    slurm: {signal: TERM@900}
     ```
 
     Source: Megatron-Bridge, src/megatron/bridge/training/checkpointing.py, load_checkpoint

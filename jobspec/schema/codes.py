@@ -171,12 +171,16 @@ nothing.
 Example:
 
 ```yaml
+task: pretrain
+recipe: qwen3_8b_pretrain_config
 data: {dataset: megatron-indexed, paths: []}
 ```
 
 Use instead:
 
 ```yaml
+task: pretrain
+recipe: qwen3_8b_pretrain_config
 data: {dataset: megatron-indexed, paths: [/lustre/data/dclm_01_01_text_document]}
 ```
 

@@ -129,6 +129,7 @@ def layout_of(data: dict[str, Any], world: int, framework: str, task: str) -> La
 def _data(data: dict[str, Any]) -> Data:
     return Data(
         dataset=data.get("dataset"),
+        root=data.get("root"),
         paths=tuple(data.get("paths", ())),
         weights=tuple(data.get("weights", ())),
         split=data.get("split"),
@@ -218,6 +219,7 @@ def _cluster(data: dict[str, Any]) -> Cluster:
         gpus_per_node=data["gpus_per_node"],
         architecture=data.get("gpu", {}).get("architecture"),
         memory_gib=data.get("gpu", {}).get("memory_gib"),
+        nvlink_domain=data.get("gpu", {}).get("nvlink_domain"),
         partitions={name: _fields(Partition, limits) for name, limits in data["partitions"].items()},
         mpi=data.get("mpi"),
     )

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from jobspec.spec.time import seconds
 from jobspec.syntax.nodes import Mapping as Tree
+from jobspec.syntax.nodes import find
 
 
 class Resources(NamedTuple):
@@ -94,6 +95,7 @@ class Data(NamedTuple):
     """Where the samples come from."""
 
     dataset: str | None
+    root: str | None
     paths: tuple[str, ...]
     weights: tuple[float, ...]
     split: str | None
@@ -217,6 +219,7 @@ class Cluster(NamedTuple):
     gpus_per_node: int
     architecture: str | None
     memory_gib: float | None
+    nvlink_domain: int | None
     partitions: Mapping[str, Partition]
     mpi: str | None
 
@@ -330,6 +333,10 @@ class Spec(NamedTuple):
     steps: tuple[Any, ...] = ()  # of Spec, which a named tuple cannot name in itself
     whole: Tree | None = None
 
+    def says(self, pointer: str) -> bool:
+        """Whether a value stands in the manifest, or in a file that it refers to: also one that is ``null``."""
+        return find(self.tree, pointer) is not None
+
     @property
     def launches(self) -> tuple[Spec, ...]:
         """The launches of the job, in order: its steps, or the job itself."""
@@ -341,6 +348,11 @@ class Spec(NamedTuple):
         partition = self.cluster.partitions.get(self.resources.partition or "")
         limits = (self.cluster.nodes, partition and partition.max_nodes)
         return min((limit for limit in limits if limit), default=1_000_000)
+
+    @property
+    def nvlink_domain(self) -> int:
+        """GPUs that NVLink connects; those of a node where the cluster's file does not say more."""
+        return max(self.cluster.nvlink_domain or 0, self.resources.gpus_per_node)
 
     @property
     def exit_minutes(self) -> int | None:

@@ -110,7 +110,7 @@ def rank_prefixes(launch: Step) -> dict[str, str]:
 
 
 def program_values(plan: Plan, program: Program, *, alone: bool) -> dict[str, object]:
-    """Return what ``_parts/program.sh.j2`` prints but for ``main``; a task ``alone`` on its node waits for nobody."""
+    """Return what the program of a rank prints but for ``main``; a task ``alone`` on its node waits for nobody."""
     return {
         "env": exports(plan, Scope.RANK),
         "workdir": word(program.workdir),
@@ -120,6 +120,7 @@ def program_values(plan: Plan, program: Program, *, alone: bool) -> dict[str, ob
         "numa": program.numa,
         "profile": program.profile and _nsys(program.profile),
         "profiled_ranks": program.profile and program.profile.ranks,
+        "signalled": any(option == "signal" for option, _ in plan.job.options),
     }
 
 

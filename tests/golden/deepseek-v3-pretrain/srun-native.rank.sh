@@ -35,6 +35,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=64 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.save=/lustre/example/results/deepseek-v3 \
   checkpoint.load=/lustre/example/results/deepseek-v3 \
   model.pipeline_model_parallel_layout='"Et*3|(tt|)*29m|L"' \
   train.micro_batch_size=1 \
@@ -43,7 +44,8 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   dataset.seq_length=4096 \
   scheduler.lr_warmup_iters=2000 \
   scheduler.lr_decay_iters=100000 \
-  checkpoint.save=/lustre/example/results/deepseek-v3 \
+  dataset.blend='[[/lustre/example/data/dclm/dclm_01_01_text_document],null]' \
+  dataset.path_to_cache=/lustre/example/cache/index \
   checkpoint.save_interval=250 \
   train.exit_duration_in_mins=1410 \
   logger.log_interval=1 \

@@ -48,6 +48,7 @@ require() {
 require /lustre/example/images/nemo-bridge.sqsh
 require /lustre
 require /lustre/example/src/Megatron-Bridge
+require /lustre/example/data/dclm/dclm_01_01_text_document.idx
 
 # Caches that all nodes share: what one prepares, the others find.
 export HF_HOME=/lustre/example/cache/huggingface
@@ -135,6 +136,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=64 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.save=/lustre/example/results/deepseek-v3 \
   checkpoint.load=/lustre/example/results/deepseek-v3 \
   model.pipeline_model_parallel_layout='"Et*3|(tt|)*29m|L"' \
   train.micro_batch_size=1 \
@@ -143,7 +145,8 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   dataset.seq_length=4096 \
   scheduler.lr_warmup_iters=2000 \
   scheduler.lr_decay_iters=100000 \
-  checkpoint.save=/lustre/example/results/deepseek-v3 \
+  dataset.blend='[[/lustre/example/data/dclm/dclm_01_01_text_document],null]' \
+  dataset.path_to_cache=/lustre/example/cache/index \
   checkpoint.save_interval=250 \
   train.exit_duration_in_mins=1410 \
   logger.log_interval=1 \

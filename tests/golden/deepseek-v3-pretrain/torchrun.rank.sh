@@ -18,6 +18,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   model.expert_model_parallel_size=64 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.save=/lustre/example/results/deepseek-v3 \
   checkpoint.load=/lustre/example/results/deepseek-v3 \
   model.pipeline_model_parallel_layout='"Et*3|(tt|)*29m|L"' \
   train.micro_batch_size=1 \
@@ -26,7 +27,8 @@ exec uv run --no-sync python -m torch.distributed.run \
   dataset.seq_length=4096 \
   scheduler.lr_warmup_iters=2000 \
   scheduler.lr_decay_iters=100000 \
-  checkpoint.save=/lustre/example/results/deepseek-v3 \
+  dataset.blend='[[/lustre/example/data/dclm/dclm_01_01_text_document],null]' \
+  dataset.path_to_cache=/lustre/example/cache/index \
   checkpoint.save_interval=250 \
   train.exit_duration_in_mins=1410 \
   logger.log_interval=1 \

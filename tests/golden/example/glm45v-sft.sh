@@ -39,6 +39,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=16 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=false \
+  checkpoint.save=/lustre/example/results/glm45v-sft \
   checkpoint.load=/lustre/example/results/glm45v-sft \
   train.micro_batch_size=1 \
   train.global_batch_size=64 \
@@ -49,8 +50,8 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   scheduler.lr_warmup_iters=10 \
   scheduler.lr_decay_iters=1000 \
   checkpoint.pretrained_checkpoint=/lustre/example/models/GLM-4.5V/iter_0000000 \
-  checkpoint.save=/lustre/example/results/glm45v-sft \
   checkpoint.save_interval=100 \
+  train.exit_duration_in_mins=1425 \
   logger.log_interval=1 \
   logger.wandb_project=glm45v \
   logger.wandb_exp_name=glm45v-sft

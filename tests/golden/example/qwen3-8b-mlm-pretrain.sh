@@ -68,6 +68,7 @@ exec uv run --no-sync python 3rdparty/Megatron-LM/pretrain_gpt.py \
   --save /lustre/example/results/qwen3-8b-mlm \
   --load /lustre/example/results/qwen3-8b-mlm \
   --save-interval 500 \
+  --exit-duration-in-mins 1425 \
   --log-interval 10 \
   --tensorboard-dir /lustre/example/results/qwen3-8b-mlm/tensorboard \
   --tokenizer-type HuggingFaceTokenizer \

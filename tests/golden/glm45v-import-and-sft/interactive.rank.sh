@@ -28,6 +28,7 @@ uv sync
 #   model.expert_model_parallel_size=16 \
 #   model.expert_tensor_parallel_size=1 \
 #   model.sequence_parallel=false \
+#   checkpoint.save=/lustre/example/results/glm45v-import-and-sft \
 #   checkpoint.load=/lustre/example/results/glm45v-import-and-sft \
 #   train.micro_batch_size=1 \
 #   train.global_batch_size=64 \
@@ -36,8 +37,9 @@ uv sync
 #   scheduler.lr_warmup_iters=10 \
 #   scheduler.lr_decay_iters=1000 \
 #   checkpoint.pretrained_checkpoint=/lustre/example/models/GLM-4.5V/iter_0000000 \
-#   checkpoint.save=/lustre/example/results/glm45v-import-and-sft \
-#   checkpoint.save_interval=100
+#   checkpoint.save_interval=100 \
+#   train.exit_signal_handler=true \
+#   train.exit_signal_handler_for_dataloader=true
 if (($#)); then
   exec "$@"
 fi

@@ -28,6 +28,7 @@
 #SBATCH --exclusive
 #SBATCH --output=/lustre/example/logs/%x_%j.out
 #SBATCH --open-mode=append
+#SBATCH --signal=TERM@900
 
 set -euo pipefail
 
@@ -161,6 +162,12 @@ fi
 
 ((launch_exit == 0)) || exit "$launch_exit"
 
+# The ranks are told to end 85500 seconds after the job's start; a step that began then would be killed.
+((SECONDS < 85500)) || {
+  echo "$SLURM_JOB_NAME: there is no time left for the next step" >&2
+  exit 124
+}
+
 # Step 2 of 2: train.
 # What each rank runs. It is read as it stands, so a variable in it is the task's own.
 IFS= read -r -d '' rank_program <<'JOBSPEC_RANK' || true
@@ -202,6 +209,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=16 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=false \
+  checkpoint.save=/lustre/example/results/glm45v-import-and-sft \
   checkpoint.load=/lustre/example/results/glm45v-import-and-sft \
   train.micro_batch_size=1 \
   train.global_batch_size=64 \
@@ -210,8 +218,9 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   scheduler.lr_warmup_iters=10 \
   scheduler.lr_decay_iters=1000 \
   checkpoint.pretrained_checkpoint=/lustre/example/models/GLM-4.5V/iter_0000000 \
-  checkpoint.save=/lustre/example/results/glm45v-import-and-sft \
-  checkpoint.save_interval=100
+  checkpoint.save_interval=100 \
+  train.exit_signal_handler=true \
+  train.exit_signal_handler_for_dataloader=true
 JOBSPEC_RANK
 
 # Launch. --container-env: without it a variable that the image sets would win over the one set here.

@@ -2,6 +2,11 @@ set -euo pipefail
 
 cd /opt/Megatron-Bridge
 uv sync
+# Slurm's signal before the time limit is for the ranks, which save and end. torchrun would give them 30 seconds; it is
+# told to pass the signal over (since torch 2.9).
+trap '' TERM
+export PET_SIGNALS_TO_HANDLE=SIGINT,SIGHUP,SIGQUIT
+
 exec uv run --no-sync python -m torch.distributed.run \
   --nproc_per_node=8 \
   --nnodes="$SLURM_JOB_NUM_NODES" \
@@ -22,6 +27,11 @@ set -euo pipefail
 
 cd /opt/Megatron-Bridge
 uv sync
+# Slurm's signal before the time limit is for the ranks, which save and end. torchrun would give them 30 seconds; it is
+# told to pass the signal over (since torch 2.9).
+trap '' TERM
+export PET_SIGNALS_TO_HANDLE=SIGINT,SIGHUP,SIGQUIT
+
 exec uv run --no-sync python -m torch.distributed.run \
   --nproc_per_node=8 \
   --nnodes="$SLURM_JOB_NUM_NODES" \
@@ -39,6 +49,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   model.expert_model_parallel_size=16 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=false \
+  checkpoint.save=/lustre/example/results/glm45v-import-and-sft \
   checkpoint.load=/lustre/example/results/glm45v-import-and-sft \
   train.micro_batch_size=1 \
   train.global_batch_size=64 \
@@ -47,5 +58,6 @@ exec uv run --no-sync python -m torch.distributed.run \
   scheduler.lr_warmup_iters=10 \
   scheduler.lr_decay_iters=1000 \
   checkpoint.pretrained_checkpoint=/lustre/example/models/GLM-4.5V/iter_0000000 \
-  checkpoint.save=/lustre/example/results/glm45v-import-and-sft \
-  checkpoint.save_interval=100
+  checkpoint.save_interval=100 \
+  train.exit_signal_handler=true \
+  train.exit_signal_handler_for_dataloader=true

@@ -28,6 +28,7 @@
 #SBATCH --exclusive
 #SBATCH --output=/lustre/example/logs/%x_%j.out
 #SBATCH --open-mode=append
+#SBATCH --signal=TERM@900
 
 set -euo pipefail
 
@@ -107,6 +108,11 @@ set -euo pipefail
 
 cd /opt/Megatron-Bridge
 uv sync
+# Slurm's signal before the time limit is for the ranks, which save and end. torchrun would give them 30 seconds; it is
+# told to pass the signal over (since torch 2.9).
+trap '' TERM
+export PET_SIGNALS_TO_HANDLE=SIGINT,SIGHUP,SIGQUIT
+
 exec uv run --no-sync python -m torch.distributed.run \
   --nproc_per_node=8 \
   --nnodes="$SLURM_JOB_NUM_NODES" \
@@ -145,6 +151,12 @@ fi
 
 ((launch_exit == 0)) || exit "$launch_exit"
 
+# The ranks are told to end 85500 seconds after the job's start; a step that began then would be killed.
+((SECONDS < 85500)) || {
+  echo "$SLURM_JOB_NAME: there is no time left for the next step" >&2
+  exit 124
+}
+
 # Step 2 of 2: train.
 # What each node runs: torchrun, which starts the ranks. It is read as it stands, so a variable in it is
 # the task's own.
@@ -153,6 +165,11 @@ set -euo pipefail
 
 cd /opt/Megatron-Bridge
 uv sync
+# Slurm's signal before the time limit is for the ranks, which save and end. torchrun would give them 30 seconds; it is
+# told to pass the signal over (since torch 2.9).
+trap '' TERM
+export PET_SIGNALS_TO_HANDLE=SIGINT,SIGHUP,SIGQUIT
+
 exec uv run --no-sync python -m torch.distributed.run \
   --nproc_per_node=8 \
   --nnodes="$SLURM_JOB_NUM_NODES" \
@@ -170,6 +187,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   model.expert_model_parallel_size=16 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=false \
+  checkpoint.save=/lustre/example/results/glm45v-import-and-sft \
   checkpoint.load=/lustre/example/results/glm45v-import-and-sft \
   train.micro_batch_size=1 \
   train.global_batch_size=64 \
@@ -178,8 +196,9 @@ exec uv run --no-sync python -m torch.distributed.run \
   scheduler.lr_warmup_iters=10 \
   scheduler.lr_decay_iters=1000 \
   checkpoint.pretrained_checkpoint=/lustre/example/models/GLM-4.5V/iter_0000000 \
-  checkpoint.save=/lustre/example/results/glm45v-import-and-sft \
-  checkpoint.save_interval=100
+  checkpoint.save_interval=100 \
+  train.exit_signal_handler=true \
+  train.exit_signal_handler_for_dataloader=true
 JOBSPEC_RANK
 
 # Launch. --container-env: without it a variable that the image sets would win over the one set here.

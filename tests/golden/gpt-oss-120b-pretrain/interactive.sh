@@ -56,6 +56,7 @@ uv sync
 #   model.expert_model_parallel_size=16 \
 #   model.expert_tensor_parallel_size=1 \
 #   model.sequence_parallel=true \
+#   checkpoint.save=/lustre/example/results/gpt-oss-120b \
 #   checkpoint.load=/lustre/example/results/gpt-oss-120b \
 #   train.micro_batch_size=1 \
 #   train.global_batch_size=512 \
@@ -63,8 +64,10 @@ uv sync
 #   dataset.seq_length=4096 \
 #   scheduler.lr_warmup_iters=50 \
 #   scheduler.lr_decay_iters=1000 \
-#   checkpoint.save=/lustre/example/results/gpt-oss-120b \
-#   checkpoint.save_interval=250
+#   dataset.blend='[[/lustre/example/data/dclm/dclm_01_01_text_document],null]' \
+#   dataset.path_to_cache=/lustre/example/cache/index \
+#   checkpoint.save_interval=250 \
+#   train.exit_duration_in_mins=1425
 if (($#)); then
   exec "$@"
 fi

@@ -46,6 +46,7 @@ require() {
 require /lustre/example/images/nemo-bridge.sqsh
 require /lustre
 require /lustre/example/src/Megatron-Bridge
+require /lustre/example/data/dclm/dclm_01_01_text_document.idx
 
 # Caches that all nodes share: what one prepares, the others find.
 export HF_HOME=/lustre/example/cache/huggingface
@@ -112,6 +113,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=16 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.save=/lustre/example/results/gpt-oss-120b \
   checkpoint.load=/lustre/example/results/gpt-oss-120b \
   train.micro_batch_size=1 \
   train.global_batch_size=512 \
@@ -119,8 +121,10 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   dataset.seq_length=4096 \
   scheduler.lr_warmup_iters=50 \
   scheduler.lr_decay_iters=1000 \
-  checkpoint.save=/lustre/example/results/gpt-oss-120b \
-  checkpoint.save_interval=250
+  dataset.blend='[[/lustre/example/data/dclm/dclm_01_01_text_document],null]' \
+  dataset.path_to_cache=/lustre/example/cache/index \
+  checkpoint.save_interval=250 \
+  train.exit_duration_in_mins=1425
 JOBSPEC_RANK
 
 # Launch. --container-env: without it a variable that the image sets would win over the one set here.

@@ -18,6 +18,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   model.expert_model_parallel_size=1 \
   model.expert_tensor_parallel_size=8 \
   model.sequence_parallel=true \
+  checkpoint.save=/lustre/example/results/llama3-70b-64k \
   checkpoint.load=/lustre/example/results/llama3-70b-64k \
   train.micro_batch_size=1 \
   train.global_batch_size=512 \
@@ -25,7 +26,8 @@ exec uv run --no-sync python -m torch.distributed.run \
   dataset.seq_length=65536 \
   scheduler.lr_warmup_iters=50 \
   scheduler.lr_decay_iters=1000 \
-  checkpoint.save=/lustre/example/results/llama3-70b-64k \
+  dataset.blend='[[/lustre/example/data/dclm/dclm_01_01_text_document],null]' \
+  dataset.path_to_cache=/lustre/example/cache/index \
   checkpoint.save_interval=100 \
   train.exit_duration_in_mins=1420 \
   logger.log_interval=1 \

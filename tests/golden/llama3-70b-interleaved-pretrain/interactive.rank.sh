@@ -15,6 +15,7 @@ uv sync
 #   model.expert_model_parallel_size=1 \
 #   model.expert_tensor_parallel_size=4 \
 #   model.sequence_parallel=true \
+#   checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
 #   checkpoint.load=/lustre/example/results/llama3-70b-interleaved \
 #   train.micro_batch_size=1 \
 #   train.global_batch_size=512 \
@@ -22,7 +23,8 @@ uv sync
 #   dataset.seq_length=8192 \
 #   scheduler.lr_warmup_iters=100 \
 #   scheduler.lr_decay_iters=2000 \
-#   checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
+#   dataset.blend='[[/lustre/example/data/dclm/dclm_01_01_text_document],null]' \
+#   dataset.path_to_cache=/lustre/example/cache/index \
 #   checkpoint.save_interval=200 \
 #   train.exit_signal_handler=true \
 #   train.exit_signal_handler_for_dataloader=true \

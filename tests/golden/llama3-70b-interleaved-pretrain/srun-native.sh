@@ -49,6 +49,7 @@ require() {
 require /lustre/example/images/nemo-bridge.sqsh
 require /lustre
 require /lustre/example/src/Megatron-Bridge
+require /lustre/example/data/dclm/dclm_01_01_text_document.idx
 
 # Caches that all nodes share: what one prepares, the others find.
 export HF_HOME=/lustre/example/cache/huggingface
@@ -136,6 +137,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=1 \
   model.expert_tensor_parallel_size=4 \
   model.sequence_parallel=true \
+  checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
   checkpoint.load=/lustre/example/results/llama3-70b-interleaved \
   train.micro_batch_size=1 \
   train.global_batch_size=512 \
@@ -143,7 +145,8 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   dataset.seq_length=8192 \
   scheduler.lr_warmup_iters=100 \
   scheduler.lr_decay_iters=2000 \
-  checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
+  dataset.blend='[[/lustre/example/data/dclm/dclm_01_01_text_document],null]' \
+  dataset.path_to_cache=/lustre/example/cache/index \
   checkpoint.save_interval=200 \
   train.exit_signal_handler=true \
   train.exit_signal_handler_for_dataloader=true \

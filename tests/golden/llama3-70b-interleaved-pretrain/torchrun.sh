@@ -49,6 +49,7 @@ require() {
 require /lustre/example/images/nemo-bridge.sqsh
 require /lustre
 require /lustre/example/src/Megatron-Bridge
+require /lustre/example/data/dclm/dclm_01_01_text_document.idx
 
 # Caches that all nodes share: what one prepares, the others find.
 export HF_HOME=/lustre/example/cache/huggingface
@@ -104,6 +105,11 @@ set -euo pipefail
 
 cd /opt/Megatron-Bridge
 uv sync
+# Slurm's signal before the time limit is for the ranks, which save and end. torchrun would give them 30 seconds; it is
+# told to pass the signal over (since torch 2.9).
+trap '' TERM
+export PET_SIGNALS_TO_HANDLE=SIGINT,SIGHUP,SIGQUIT
+
 exec uv run --no-sync python -m torch.distributed.run \
   --nproc_per_node=8 \
   --nnodes="$SLURM_JOB_NUM_NODES" \
@@ -120,6 +126,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   model.expert_model_parallel_size=1 \
   model.expert_tensor_parallel_size=4 \
   model.sequence_parallel=true \
+  checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
   checkpoint.load=/lustre/example/results/llama3-70b-interleaved \
   train.micro_batch_size=1 \
   train.global_batch_size=512 \
@@ -127,7 +134,8 @@ exec uv run --no-sync python -m torch.distributed.run \
   dataset.seq_length=8192 \
   scheduler.lr_warmup_iters=100 \
   scheduler.lr_decay_iters=2000 \
-  checkpoint.save=/lustre/example/results/llama3-70b-interleaved \
+  dataset.blend='[[/lustre/example/data/dclm/dclm_01_01_text_document],null]' \
+  dataset.path_to_cache=/lustre/example/cache/index \
   checkpoint.save_interval=200 \
   train.exit_signal_handler=true \
   train.exit_signal_handler_for_dataloader=true \

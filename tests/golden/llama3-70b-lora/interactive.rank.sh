@@ -5,7 +5,7 @@ cd /opt/Megatron-Bridge
 # The job's own program, for the GPUs of this node:
 # uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
 #   scripts/training/run_recipe.py \
-#   --recipe llama3_70b_peft_8gpu_h100_bf16_config \
+#   --recipe llama3_70b_peft_config \
 #   --mode lora \
 #   model.tensor_model_parallel_size=8 \
 #   model.pipeline_model_parallel_size=1 \
@@ -14,6 +14,7 @@ cd /opt/Megatron-Bridge
 #   model.expert_model_parallel_size=1 \
 #   model.expert_tensor_parallel_size=8 \
 #   model.sequence_parallel=false \
+#   checkpoint.save=/lustre/example/results/llama3-70b-lora \
 #   checkpoint.load=/lustre/example/results/llama3-70b-lora \
 #   train.micro_batch_size=1 \
 #   train.global_batch_size=8 \
@@ -22,7 +23,7 @@ cd /opt/Megatron-Bridge
 #   optimizer.lr=0.0001 \
 #   scheduler.lr_decay_iters=500 \
 #   checkpoint.pretrained_checkpoint=/lustre/example/models/Meta-Llama-3-70B/iter_0000000 \
-#   checkpoint.save=/lustre/example/results/llama3-70b-lora \
+#   train.exit_duration_in_mins=230 \
 #   logger.log_interval=1 \
 #   peft.dim=16 \
 #   peft.alpha=32 \

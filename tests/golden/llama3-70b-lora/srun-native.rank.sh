@@ -7,7 +7,7 @@ export LOCAL_RANK="$SLURM_LOCALID"
 
 cd /opt/Megatron-Bridge
 exec uv run --no-sync python scripts/training/run_recipe.py \
-  --recipe llama3_70b_peft_8gpu_h100_bf16_config \
+  --recipe llama3_70b_peft_config \
   --mode lora \
   model.tensor_model_parallel_size=8 \
   model.pipeline_model_parallel_size=1 \
@@ -16,6 +16,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=1 \
   model.expert_tensor_parallel_size=8 \
   model.sequence_parallel=false \
+  checkpoint.save=/lustre/example/results/llama3-70b-lora \
   checkpoint.load=/lustre/example/results/llama3-70b-lora \
   train.micro_batch_size=1 \
   train.global_batch_size=8 \
@@ -24,7 +25,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   optimizer.lr=0.0001 \
   scheduler.lr_decay_iters=500 \
   checkpoint.pretrained_checkpoint=/lustre/example/models/Meta-Llama-3-70B/iter_0000000 \
-  checkpoint.save=/lustre/example/results/llama3-70b-lora \
+  train.exit_duration_in_mins=230 \
   logger.log_interval=1 \
   peft.dim=16 \
   peft.alpha=32 \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# llama3-70b-lora: lora with Megatron Bridge, recipe llama3_70b_peft_8gpu_h100_bf16_config
+# llama3-70b-lora: lora with Megatron Bridge, recipe llama3_70b_peft_config
 # LoRA on one node, from an image that holds every package.
 #
 # Nodes:  1 node of 8 GPUs
@@ -87,7 +87,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   --master_addr="$MASTER_ADDR" \
   --master_port="$MASTER_PORT" \
   scripts/training/run_recipe.py \
-  --recipe llama3_70b_peft_8gpu_h100_bf16_config \
+  --recipe llama3_70b_peft_config \
   --mode lora \
   model.tensor_model_parallel_size=8 \
   model.pipeline_model_parallel_size=1 \
@@ -96,6 +96,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   model.expert_model_parallel_size=1 \
   model.expert_tensor_parallel_size=8 \
   model.sequence_parallel=false \
+  checkpoint.save=/lustre/example/results/llama3-70b-lora \
   checkpoint.load=/lustre/example/results/llama3-70b-lora \
   train.micro_batch_size=1 \
   train.global_batch_size=8 \
@@ -104,7 +105,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   optimizer.lr=0.0001 \
   scheduler.lr_decay_iters=500 \
   checkpoint.pretrained_checkpoint=/lustre/example/models/Meta-Llama-3-70B/iter_0000000 \
-  checkpoint.save=/lustre/example/results/llama3-70b-lora \
+  train.exit_duration_in_mins=230 \
   logger.log_interval=1 \
   peft.dim=16 \
   peft.alpha=32 \

@@ -1,6 +1,6 @@
 #!/bin/bash
 # llama3-8b-mlm-torchrun: pretrain with Megatron-LM
-# A dense 8B model with Megatron-LM under torchrun, resumed by a requeue after the signal before the limit.
+# A dense 8B model with Megatron-LM under torchrun. It saves at a signal before the limit, and goes on where it was when it is queued again.
 #
 # Nodes:  2 nodes of 8 GPUs
 # Layout: tp 2, pp 1, cp 2, ep 1, etp 2, dp 4, sequence parallel

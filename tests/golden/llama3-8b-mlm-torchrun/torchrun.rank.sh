@@ -5,6 +5,11 @@ export PYTHONPATH=/opt/Megatron-Bridge/3rdparty/Megatron-LM"${PYTHONPATH:+:$PYTH
 
 cd /opt/Megatron-Bridge
 uv sync
+# Slurm's signal before the time limit is for the ranks, which save and end. torchrun would give them 30 seconds; it is
+# told to pass the signal over (since torch 2.9).
+trap '' TERM
+export PET_SIGNALS_TO_HANDLE=SIGINT,SIGHUP,SIGQUIT
+
 exec uv run --no-sync python -m torch.distributed.run \
   --nproc_per_node=8 \
   --nnodes="$SLURM_JOB_NUM_NODES" \

@@ -1,6 +1,6 @@
 #!/bin/bash
 # llama3-8b-mlm-torchrun: pretrain with Megatron-LM
-# A dense 8B model with Megatron-LM under torchrun, resumed by a requeue after the signal before the limit.
+# A dense 8B model with Megatron-LM under torchrun. It saves at a signal before the limit, and goes on where it was when it is queued again.
 #
 # Nodes:  2 nodes of 8 GPUs
 # Layout: tp 2, pp 1, cp 2, ep 1, etp 2, dp 4, sequence parallel
@@ -114,6 +114,11 @@ export PYTHONPATH=/opt/Megatron-Bridge/3rdparty/Megatron-LM"${PYTHONPATH:+:$PYTH
 
 cd /opt/Megatron-Bridge
 uv sync
+# Slurm's signal before the time limit is for the ranks, which save and end. torchrun would give them 30 seconds; it is
+# told to pass the signal over (since torch 2.9).
+trap '' TERM
+export PET_SIGNALS_TO_HANDLE=SIGINT,SIGHUP,SIGQUIT
+
 exec uv run --no-sync python -m torch.distributed.run \
   --nproc_per_node=8 \
   --nnodes="$SLURM_JOB_NUM_NODES" \

@@ -71,6 +71,7 @@ cd /nfs/src/Megatron-LM
 #   --save /nfs/results/mixtral \
 #   --load /nfs/results/mixtral \
 #   --save-interval 500 \
+#   --exit-duration-in-mins 1425 \
 #   --log-interval 1 \
 #   --tokenizer-type NullTokenizer \
 #   --vocab-size 32000 \

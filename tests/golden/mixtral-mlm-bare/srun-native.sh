@@ -106,6 +106,7 @@ exec python pretrain_gpt.py \
   --save /nfs/results/mixtral \
   --load /nfs/results/mixtral \
   --save-interval 500 \
+  --exit-duration-in-mins 1425 \
   --log-interval 1 \
   --tokenizer-type NullTokenizer \
   --vocab-size 32000 \

@@ -39,6 +39,7 @@ exec python -m torch.distributed.run \
   --save /nfs/results/mixtral \
   --load /nfs/results/mixtral \
   --save-interval 500 \
+  --exit-duration-in-mins 1425 \
   --log-interval 1 \
   --tokenizer-type NullTokenizer \
   --vocab-size 32000 \

@@ -114,6 +114,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   model.expert_model_parallel_size=4 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=false \
+  checkpoint.save=/scratch/example/results/nemotron3-nano-fsdp \
   checkpoint.load=/scratch/example/results/nemotron3-nano-fsdp \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
@@ -121,8 +122,8 @@ exec uv run --no-sync python -m torch.distributed.run \
   dataset.seq_length=512 \
   scheduler.lr_warmup_iters=2 \
   scheduler.lr_decay_iters=10 \
-  checkpoint.save=/scratch/example/results/nemotron3-nano-fsdp \
   checkpoint.save_interval=10 \
+  train.exit_duration_in_mins=55 \
   logger.log_interval=1 \
   ddp.use_megatron_fsdp=true \
   ddp.num_distributed_optimizer_instances=2 \

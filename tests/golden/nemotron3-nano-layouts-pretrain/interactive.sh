@@ -68,6 +68,7 @@ uv sync
 #   model.expert_model_parallel_size=8 \
 #   model.expert_tensor_parallel_size=1 \
 #   model.sequence_parallel=true \
+#   checkpoint.save=null \
 #   checkpoint.load=null \
 #   train.micro_batch_size=1 \
 #   train.global_batch_size=32 \
@@ -77,7 +78,8 @@ uv sync
 #   scheduler.lr_decay_iters=10 \
 #   logger.log_interval=1 \
 #   logger.wandb_project=layouts \
-#   logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp4
+#   logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp4 \
+#   checkpoint.async_save=false
 
 # The job's own program, step tp2-pp2, for the GPUs of this node:
 # uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
@@ -92,6 +94,7 @@ uv sync
 #   model.expert_model_parallel_size=8 \
 #   model.expert_tensor_parallel_size=1 \
 #   model.sequence_parallel=true \
+#   checkpoint.save=null \
 #   checkpoint.load=null \
 #   train.micro_batch_size=1 \
 #   train.global_batch_size=32 \
@@ -101,7 +104,8 @@ uv sync
 #   scheduler.lr_decay_iters=10 \
 #   logger.log_interval=1 \
 #   logger.wandb_project=layouts \
-#   logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp2-pp2
+#   logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp2-pp2 \
+#   checkpoint.async_save=false
 
 # The job's own program, step tp2-cp2, for the GPUs of this node:
 # uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
@@ -116,6 +120,7 @@ uv sync
 #   model.expert_model_parallel_size=8 \
 #   model.expert_tensor_parallel_size=1 \
 #   model.sequence_parallel=true \
+#   checkpoint.save=null \
 #   checkpoint.load=null \
 #   train.micro_batch_size=1 \
 #   train.global_batch_size=32 \
@@ -125,7 +130,8 @@ uv sync
 #   scheduler.lr_decay_iters=10 \
 #   logger.log_interval=1 \
 #   logger.wandb_project=layouts \
-#   logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp2-cp2
+#   logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp2-cp2 \
+#   checkpoint.async_save=false
 if (($#)); then
   exec "$@"
 fi

@@ -36,6 +36,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=8 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.save=null \
   checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
@@ -45,7 +46,8 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   scheduler.lr_decay_iters=10 \
   logger.log_interval=1 \
   logger.wandb_project=layouts \
-  logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp4
+  logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp4 \
+  checkpoint.async_save=false
 
 set -euo pipefail
 
@@ -85,6 +87,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=8 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.save=null \
   checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
@@ -94,7 +97,8 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   scheduler.lr_decay_iters=10 \
   logger.log_interval=1 \
   logger.wandb_project=layouts \
-  logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp2-pp2
+  logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp2-pp2 \
+  checkpoint.async_save=false
 
 set -euo pipefail
 
@@ -134,6 +138,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=8 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.save=null \
   checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
@@ -143,4 +148,5 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   scheduler.lr_decay_iters=10 \
   logger.log_interval=1 \
   logger.wandb_project=layouts \
-  logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp2-cp2
+  logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp2-cp2 \
+  checkpoint.async_save=false

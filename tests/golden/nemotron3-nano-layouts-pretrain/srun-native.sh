@@ -148,6 +148,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=8 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.save=null \
   checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
@@ -157,7 +158,8 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   scheduler.lr_decay_iters=10 \
   logger.log_interval=1 \
   logger.wandb_project=layouts \
-  logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp4
+  logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp4 \
+  checkpoint.async_save=false
 JOBSPEC_RANK
 
 # Launch. --container-env: without it a variable that the image sets would win over the one set here.
@@ -220,6 +222,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=8 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.save=null \
   checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
@@ -229,7 +232,8 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   scheduler.lr_decay_iters=10 \
   logger.log_interval=1 \
   logger.wandb_project=layouts \
-  logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp2-pp2
+  logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp2-pp2 \
+  checkpoint.async_save=false
 JOBSPEC_RANK
 
 # Launch. --container-env: without it a variable that the image sets would win over the one set here.
@@ -292,6 +296,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=8 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.save=null \
   checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
@@ -301,7 +306,8 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   scheduler.lr_decay_iters=10 \
   logger.log_interval=1 \
   logger.wandb_project=layouts \
-  logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp2-cp2
+  logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp2-cp2 \
+  checkpoint.async_save=false
 JOBSPEC_RANK
 
 # Launch. --container-env: without it a variable that the image sets would win over the one set here.

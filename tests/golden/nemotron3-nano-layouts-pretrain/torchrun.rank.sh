@@ -19,6 +19,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   model.expert_model_parallel_size=8 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.save=null \
   checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
@@ -28,7 +29,8 @@ exec uv run --no-sync python -m torch.distributed.run \
   scheduler.lr_decay_iters=10 \
   logger.log_interval=1 \
   logger.wandb_project=layouts \
-  logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp4
+  logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp4 \
+  checkpoint.async_save=false
 
 set -euo pipefail
 
@@ -51,6 +53,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   model.expert_model_parallel_size=8 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.save=null \
   checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
@@ -60,7 +63,8 @@ exec uv run --no-sync python -m torch.distributed.run \
   scheduler.lr_decay_iters=10 \
   logger.log_interval=1 \
   logger.wandb_project=layouts \
-  logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp2-pp2
+  logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp2-pp2 \
+  checkpoint.async_save=false
 
 set -euo pipefail
 
@@ -83,6 +87,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   model.expert_model_parallel_size=8 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.save=null \
   checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
@@ -92,4 +97,5 @@ exec uv run --no-sync python -m torch.distributed.run \
   scheduler.lr_decay_iters=10 \
   logger.log_interval=1 \
   logger.wandb_project=layouts \
-  logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp2-cp2
+  logger.wandb_exp_name=nemotron3-nano-layouts-pretrain-tp2-cp2 \
+  checkpoint.async_save=false

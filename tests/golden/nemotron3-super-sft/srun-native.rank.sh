@@ -36,6 +36,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=16 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=true \
+  checkpoint.save=/lustre/example/results/nemotron3-super-sft \
   checkpoint.load=/lustre/example/results/nemotron3-super-sft \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
@@ -45,7 +46,6 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   scheduler.lr_warmup_iters=50 \
   scheduler.lr_decay_iters=500 \
   checkpoint.pretrained_checkpoint=/lustre/example/models/Nemotron-3-Super/iter_0000000 \
-  checkpoint.save=/lustre/example/results/nemotron3-super-sft \
   checkpoint.save_interval=50 \
   train.exit_duration_in_mins=465 \
   logger.log_interval=1

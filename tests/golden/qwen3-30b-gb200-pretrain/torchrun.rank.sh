@@ -18,10 +18,12 @@ exec uv run --no-sync python -m torch.distributed.run \
   model.expert_model_parallel_size=8 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=false \
+  checkpoint.save=null \
   checkpoint.load=null \
   train.micro_batch_size=4 \
   train.global_batch_size=512 \
   train.train_iters=50 \
   scheduler.lr_warmup_iters=5 \
   scheduler.lr_decay_iters=50 \
-  logger.log_interval=1
+  logger.log_interval=1 \
+  checkpoint.async_save=false

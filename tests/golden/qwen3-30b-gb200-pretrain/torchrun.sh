@@ -1,6 +1,6 @@
 #!/bin/bash
 # qwen3-30b-gb200-pretrain: pretrain with Megatron Bridge, recipe qwen3_30b_a3b_pretrain_8gpu_gb200_bf16_config
-# Benchmark of a mixture of experts on two GB200 nodes, with the recipe's own data.
+# Benchmark of a mixture of experts on two GB200 nodes, with its own data.
 #
 # Nodes:  2 nodes of 4 GPUs
 # Layout: tp 1, pp 1, cp 1, ep 8, etp 1, dp 8, no sequence parallelism
@@ -114,13 +114,15 @@ exec uv run --no-sync python -m torch.distributed.run \
   model.expert_model_parallel_size=8 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=false \
+  checkpoint.save=null \
   checkpoint.load=null \
   train.micro_batch_size=4 \
   train.global_batch_size=512 \
   train.train_iters=50 \
   scheduler.lr_warmup_iters=5 \
   scheduler.lr_decay_iters=50 \
-  logger.log_interval=1
+  logger.log_interval=1 \
+  checkpoint.async_save=false
 JOBSPEC_RANK
 
 # Launch. --container-env: without it a variable that the image sets would win over the one set here.

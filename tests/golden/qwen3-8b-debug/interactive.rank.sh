@@ -16,6 +16,7 @@ uv sync
 #   model.expert_model_parallel_size=1 \
 #   model.expert_tensor_parallel_size=1 \
 #   model.sequence_parallel=false \
+#   checkpoint.save=null \
 #   checkpoint.load=null \
 #   train.micro_batch_size=1 \
 #   train.global_batch_size=32 \
@@ -23,7 +24,8 @@ uv sync
 #   dataset.seq_length=4096 \
 #   scheduler.lr_warmup_iters=1 \
 #   scheduler.lr_decay_iters=10 \
-#   logger.log_interval=1
+#   logger.log_interval=1 \
+#   checkpoint.async_save=false
 if (($#)); then
   exec "$@"
 fi

@@ -134,6 +134,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=1 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=false \
+  checkpoint.save=null \
   checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
@@ -141,7 +142,8 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   dataset.seq_length=4096 \
   scheduler.lr_warmup_iters=1 \
   scheduler.lr_decay_iters=10 \
-  logger.log_interval=1
+  logger.log_interval=1 \
+  checkpoint.async_save=false
 JOBSPEC_RANK
 
 # Launch. --container-env: without it a variable that the image sets would win over the one set here.

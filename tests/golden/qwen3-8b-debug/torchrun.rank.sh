@@ -19,6 +19,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   model.expert_model_parallel_size=1 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=false \
+  checkpoint.save=null \
   checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=32 \
@@ -26,4 +27,5 @@ exec uv run --no-sync python -m torch.distributed.run \
   dataset.seq_length=4096 \
   scheduler.lr_warmup_iters=1 \
   scheduler.lr_decay_iters=10 \
-  logger.log_interval=1
+  logger.log_interval=1 \
+  checkpoint.async_save=false

@@ -148,6 +148,7 @@ exec uv run --no-sync python -m torch.distributed.run \
   --save /lustre/example/results/qwen3-8b-mlm \
   --load /lustre/example/results/qwen3-8b-mlm \
   --save-interval 500 \
+  --exit-duration-in-mins 1425 \
   --log-interval 10 \
   --tensorboard-dir /lustre/example/results/qwen3-8b-mlm/tensorboard \
   --tokenizer-type HuggingFaceTokenizer \

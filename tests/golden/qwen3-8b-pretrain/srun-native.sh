@@ -135,6 +135,7 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   model.expert_model_parallel_size=1 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=false \
+  checkpoint.save=/lustre/example/results/qwen3-8b-pretrain \
   checkpoint.load=/lustre/example/results/qwen3-8b-pretrain \
   train.micro_batch_size=1 \
   train.global_batch_size=1024 \
@@ -147,8 +148,8 @@ exec uv run --no-sync python scripts/training/run_recipe.py \
   dataset.blend='[[/lustre/example/data/dclm/dclm_01_01_text_document,/lustre/example/data/dclm/dclm_01_02_text_document],[0.7,0.3]]' \
   dataset.split='"9999,8,2"' \
   dataset.path_to_cache=/lustre/example/cache/index \
-  checkpoint.save=/lustre/example/results/qwen3-8b-pretrain \
   checkpoint.save_interval=500 \
+  train.exit_duration_in_mins=705 \
   logger.log_interval=10 \
   logger.tensorboard_dir=/lustre/example/results/qwen3-8b-pretrain/tensorboard
 JOBSPEC_RANK

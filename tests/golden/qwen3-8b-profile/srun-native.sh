@@ -139,6 +139,7 @@ exec \
   model.expert_model_parallel_size=1 \
   model.expert_tensor_parallel_size=1 \
   model.sequence_parallel=false \
+  checkpoint.save=null \
   checkpoint.load=null \
   train.micro_batch_size=1 \
   train.global_batch_size=64 \
@@ -150,7 +151,8 @@ exec \
   profiling.use_nsys_profiler=true \
   profiling.profile_ranks='[0,8]' \
   profiling.profile_step_start=10 \
-  profiling.profile_step_end=12
+  profiling.profile_step_end=12 \
+  checkpoint.async_save=false
 JOBSPEC_RANK
 
 # Launch. --container-env: without it a variable that the image sets would win over the one set here.

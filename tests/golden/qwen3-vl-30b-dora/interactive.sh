@@ -58,6 +58,7 @@ uv sync
 #   model.expert_model_parallel_size=8 \
 #   model.expert_tensor_parallel_size=1 \
 #   model.sequence_parallel=false \
+#   checkpoint.save=/lustre/example/results/qwen3-vl-30b-dora \
 #   checkpoint.load=/lustre/example/results/qwen3-vl-30b-dora \
 #   train.micro_batch_size=2 \
 #   train.global_batch_size=32 \
@@ -67,7 +68,7 @@ uv sync
 #   scheduler.lr_warmup_iters=10 \
 #   scheduler.lr_decay_iters=200 \
 #   checkpoint.pretrained_checkpoint=/lustre/example/models/Qwen3-VL-30B-A3B/iter_0000000 \
-#   checkpoint.save=/lustre/example/results/qwen3-vl-30b-dora \
+#   train.exit_duration_in_mins=230 \
 #   logger.log_interval=1 \
 #   peft.dim=32 \
 #   peft.alpha=64
