@@ -38,6 +38,8 @@ oracle: ## ask the frameworks themselves anew: make oracle ORACLE=… MEGATRON_L
 	PYTHONPATH=$(MEGATRON_LM):. $(ORACLE) -m tests.oracle.generate mlm 5000 "Megatron-LM d98e8a64"
 	PYTHONPATH=$(MEGATRON_BRIDGE)/src:$(MEGATRON_LM):. $(ORACLE) -m tests.oracle.generate bridge 5000 \
 	  "Megatron-Bridge 067f987d with Megatron-LM d98e8a64"
+	PYTHONPATH=. $(ORACLE) -m tests.oracle.memory $(MEGATRON_LM) $(MEGATRON_BRIDGE) \
+	  "Megatron-LM d98e8a64 and Megatron-Bridge 067f987d"
 
 unit: $(VENV)/.ready ## run the tests that need no Slurm, in seconds
 	$(BIN)/python -m pytest --ignore tests/cluster -n auto

@@ -9,6 +9,7 @@ from jobspec.ir.limits import excesses
 from jobspec.ir.plan import Plan
 from jobspec.schema.validate import validate
 from jobspec.spec.model import Spec
+from jobspec.spec.model_facts import check_facts
 from jobspec.spec.references import Library, check_kind, kind_of
 from jobspec.syntax.loader import load
 from jobspec.syntax.nodes import Mapping, find
@@ -45,8 +46,8 @@ class Session:
             return Compiled(sink)
         kind = kind_of(tree, sink)
         if kind != "job":
-            if kind:
-                validate(kind, tree, sink)
+            if kind and validate(kind, tree, sink) and kind == "model":
+                check_facts(tree, sink)
             return Compiled(sink)
         return self._plan(tree, None, sink)[0]
 

@@ -46,3 +46,8 @@ def library_name(name: str) -> str | None:
     """Return the name under which the library's recipe is found where a benchmark has taken its own."""
     aliases: dict[str, str] = _catalogue()["aliases"]
     return next((alias for alias, meant in aliases.items() if meant == name), None)
+
+
+def shards_weights(recipe: str) -> bool:
+    """Whether a recipe that is known turns Megatron-FSDP on, itself or in what it calls."""
+    return _catalogue()["aliases"].get(recipe, recipe) in _catalogue()["megatron_fsdp"]

@@ -14,6 +14,7 @@ from jobspec.spec.build import layout_of
 from jobspec.spec.model import Layout, Spec
 
 _TRIES = 256  # in each direction; a size that is further off is no neighbour
+_MOST_TIMES = 4  # the nodes; with more it is another job
 _LAWS = "JS230"  # the codes below it are laws of layout, batch and model
 
 
@@ -28,6 +29,30 @@ def nodes_help(spec: Spec) -> tuple[str, ...]:
     resources, smallest = spec.resources, spec.layout.smallest_world
     step = smallest // gcd(smallest, resources.gpus_per_node)
     return _help("nodes", resources.nodes, lambda value: _with_nodes(spec, value), step, spec.most_nodes)
+
+
+def larger_size(spec: Spec, name: str, is_enough: Callable[[Spec], bool]) -> int | None:
+    """Return the first larger size of the layout with which the job is sound, and good enough for the caller."""
+    sizes = range((getattr(spec.layout, name) or 1) + 1, spec.layout.world + 1)
+    trials = ((size, _with_size(spec, name, size)) for size in sizes[:_TRIES])
+    return next((size for size, trial in trials if is_enough(trial) and _is_sound(trial)), None)
+
+
+def more_nodes(spec: Spec, is_enough: Callable[[Spec], bool]) -> tuple[int, int] | None:
+    """Return the first larger numbers of nodes and of expert-parallel ranks that do together, as ``larger_size``.
+
+    Both are doubled: experts come in powers of two.
+    """
+    nodes = 2 * spec.resources.nodes
+    while nodes <= min(spec.most_nodes, _MOST_TIMES * spec.resources.nodes):
+        trial, ep = _with_nodes(spec, nodes), spec.layout.ep
+        while ep <= trial.layout.world:
+            wider = _with_size(trial, "ep", ep)
+            if is_enough(wider) and _is_sound(wider):
+                return nodes, ep
+            ep *= 2
+        nodes *= 2
+    return None
 
 
 def _help(name: str, size: int, trial: Callable[[int], Spec], step: int, most: int) -> tuple[str, ...]:

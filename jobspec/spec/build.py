@@ -78,7 +78,7 @@ def build(tree: Mapping, pointer: str = "") -> Spec:
         slurm=_slurm(data.get("slurm", {})),
         overrides=data.get("overrides", {}),
         cluster=_cluster(data["cluster"]),
-        model=_model(data.get("model", {})),
+        model=model_of(data.get("model", {})),
         tree=tree,
         step=step,
     )
@@ -218,13 +218,15 @@ def _cluster(data: dict[str, Any]) -> Cluster:
         nodes=data.get("nodes"),
         gpus_per_node=data["gpus_per_node"],
         architecture=data.get("gpu", {}).get("architecture"),
+        memory_gib=data.get("gpu", {}).get("memory_gib"),
         nvlink_domain=data.get("gpu", {}).get("nvlink_domain"),
         partitions={name: _fields(Partition, limits) for name, limits in data["partitions"].items()},
         mpi=data.get("mpi"),
     )
 
 
-def _model(data: dict[str, Any]) -> Model:
+def model_of(data: dict[str, Any]) -> Model:
+    """Return the facts of a section ``model``, or of a model file; what is not said is ``None``."""
     layouts = tuple((pair["pp"], pair["vpp"]) for pair in data.get("pipeline_layouts", ()))
     model: Model = _fields(Model, data | {"pipeline_layouts": layouts})
     return model

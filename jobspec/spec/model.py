@@ -213,18 +213,19 @@ class Partition(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """Facts of the site."""
+    """Facts of the site; ``memory_gib`` is that of one GPU."""
 
     nodes: int | None
     gpus_per_node: int
     architecture: str | None
+    memory_gib: float | None
     nvlink_domain: int | None
     partitions: Mapping[str, Partition]
     mpi: str | None
 
 
 class Model(NamedTuple):
-    """Facts of the model."""
+    """Facts of the model, by Megatron's names; `schemas/v1/model.schema.json` says what each means."""
 
     num_layers: int | None
     hidden_size: int | None
@@ -232,11 +233,44 @@ class Model(NamedTuple):
     num_attention_heads: int | None
     num_query_groups: int | None
     kv_channels: int | None
+    q_lora_rank: int | None
+    kv_lora_rank: int | None
+    qk_head_dim: int | None
+    qk_pos_emb_head_dim: int | None
+    v_head_dim: int | None
+    attention_output_gate: bool | None
+    qk_layernorm: bool | None
+    add_bias_linear: bool | None
+    add_qkv_bias: bool | None
+    gated_linear_unit: bool | None
+    normalization: str | None
+    vocab_size: int | None
+    share_embeddings_and_output_weights: bool | None
     max_position_embeddings: int | None
     num_experts: int | None
     moe_ffn_hidden_size: int | None
     moe_router_topk: int | None
+    moe_shared_expert_intermediate_size: int | None
+    moe_shared_expert_gate: bool | None
+    moe_latent_size: int | None
+    moe_layer_freq: int | str | None
+    num_dense_layers: int | None
+    mtp_num_layers: int | None
     attention: str | None
+    linear_attention_freq: int | None
+    linear_conv_kernel_dim: int | None
+    linear_key_head_dim: int | None
+    linear_value_head_dim: int | None
+    linear_num_key_heads: int | None
+    linear_num_value_heads: int | None
+    hybrid_layer_pattern: str | None
+    mamba_num_heads: int | None
+    mamba_head_dim: int | None
+    mamba_state_dim: int | None
+    mamba_num_groups: int | None
+    vision: bool | None
+    vision_parameters_billion: float | None
+    parameters_billion: float | None
     pipeline_layouts: tuple[tuple[int, int], ...]
 
 

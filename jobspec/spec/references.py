@@ -9,6 +9,7 @@ from jobspec.diagnostics.model import Code, Diagnostic, Sink
 from jobspec.schema.suggest import closest
 from jobspec.schema.validate import validate
 from jobspec.spec import codes
+from jobspec.spec.model_facts import check_facts
 from jobspec.syntax.loader import load
 from jobspec.syntax.nodes import Mapping, Scalar
 
@@ -36,8 +37,10 @@ class Library:
         the manifest.
         """
         node = manifest.get(kind)
-        if isinstance(node, Mapping):
-            return node  # written out in the manifest, and checked with it
+        if isinstance(node, Mapping):  # written out in the manifest, and checked with it
+            if kind == "model":
+                check_facts(node, sink, f"{pointer}/model")
+            return node
         if not isinstance(node, Scalar):
             return None
         path = _locate(kind, node, sink, pointer)
@@ -55,6 +58,8 @@ def _load(kind: str, path: str, sink: Sink) -> Mapping | None:
     tree = load(path, sink)
     if tree is None or not check_kind(kind, tree, sink) or not validate(kind, tree, sink):
         return None
+    if kind == "model":
+        check_facts(tree, sink)
     return tree
 
 

@@ -48,7 +48,10 @@ cd /nfs/src/Megatron-LM
 #   --position-embedding-type rope \
 #   --moe-token-dispatcher-type alltoall \
 #   --use-distributed-optimizer \
-#   --lr-warmup-fraction 0.01
+#   --lr-warmup-fraction 0.01 \
+#   --recompute-granularity full \
+#   --recompute-method uniform \
+#   --recompute-num-layers 1
 if (($#)); then
   exec "$@"
 fi

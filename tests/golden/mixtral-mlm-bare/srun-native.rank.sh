@@ -50,4 +50,7 @@ exec python pretrain_gpt.py \
   --position-embedding-type rope \
   --moe-token-dispatcher-type alltoall \
   --use-distributed-optimizer \
-  --lr-warmup-fraction 0.01
+  --lr-warmup-fraction 0.01 \
+  --recompute-granularity full \
+  --recompute-method uniform \
+  --recompute-num-layers 1

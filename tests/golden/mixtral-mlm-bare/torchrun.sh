@@ -120,7 +120,10 @@ exec python -m torch.distributed.run \
   --position-embedding-type rope \
   --moe-token-dispatcher-type alltoall \
   --use-distributed-optimizer \
-  --lr-warmup-fraction 0.01
+  --lr-warmup-fraction 0.01 \
+  --recompute-granularity full \
+  --recompute-method uniform \
+  --recompute-num-layers 1
 JOBSPEC_RANK
 
 # Launch.
