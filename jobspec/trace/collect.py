@@ -1,0 +1,213 @@
+"""From the records of a run to the document of ``schemas/v1/trace.schema.json``.
+
+What a script writes into the records itself is its own matter: whatever does not read as a record is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os.path
+import re
+from typing import Any, NamedTuple
+
+from jobspec.trace.masks import MASK, is_secret, mask, secret_values
+from jobspec.trace.sandbox import STAND_INS, Ran
+from jobspec.trace.workers import workers_of
+
+SCHEMA = "jobspec/trace/v1"
+#: Variables of the shell and of the stand-ins.
+_HIDDEN = re.compile(r"(?:_|SHLVL|PWD|OLDPWD|BASH_ENV|JOBSPEC_TRACE_\w*)\Z")
+_SYSTEM_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin", "/usr/sbin", "/sbin", "/run/jobspec/bin")
+_SHOWN_OUTPUT = 4000  # characters of the end
+
+
+class Call(NamedTuple):
+    """A program as it was called; ``at`` is the job, the step and the rank, the latter two ``None`` outside of a step."""
+
+    at: tuple[int, int | None, int | None]
+    argv: list[str]
+    cwd: str
+    environment: dict[str, str]
+
+
+def document(source: str, kind: str, main: dict[str, Any], ran: Ran, base: dict[str, str]) -> dict[str, Any]:
+    """Return the document of a run; ``main`` is the job of the script itself."""
+    calls = _calls(ran)
+    jobs = {0: main} | _jobs(ran)
+    steps = _steps(ran)
+    secrets = secret_values([base, *(call.environment for call in calls)])
+    shown_jobs = [
+        _job(index, jobs[index], calls, [step for step in steps if step["job"] == index], base) for index in sorted(jobs)
+    ]
+    result = {
+        "schema": SCHEMA,
+        "source": source,
+        "kind": kind,
+        "exit_code": ran.code,
+        "stopped": ran.stopped,
+        "jobs": shown_jobs,
+        "faked_folders": sorted({_decode(one) for one in ran.records.get("folders", (0, ""))[1].split("\0") if one}),
+        "stdout": ran.stdout[-_SHOWN_OUTPUT:],
+        "stderr": ran.stderr[-_SHOWN_OUTPUT:],
+    }
+    masked: dict[str, Any] = mask(result, secrets)
+    return masked
+
+
+def _decode(latin: str) -> str:
+    return latin.encode("latin-1", errors="replace").decode(errors="surrogateescape")
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(_decode(text))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _jobs(ran: Ran) -> dict[int, dict[str, Any]]:
+    """Return the allocations that the script has asked for, by their index."""
+    found = {}
+    for name, (_, text) in ran.records.items():
+        match = re.fullmatch(r"job-(\d{1,4})\.json", name)
+        record = _json(text) if match else {}
+        if match and {"kind", "options", "unknown", "nodes", "slurm"} <= record.keys():
+            found[int(match[1])] = record
+    return found
+
+
+def _steps(ran: Ran) -> list[dict[str, Any]]:
+    """Return the calls of srun in their order; those that ran at the same time are ordered by what they are."""
+    found = []
+    for name, (_, text) in ran.records.items():
+        record = _json(text) if re.fullmatch(r"step-\d{1,4}-\d{1,6}\.json", name) else {}
+        if {"job", "step", "begin", "options", "command", "nodes", "ranks", "slurm"} <= record.keys():
+            found.append(record)
+    found.sort(key=lambda one: one["begin"])
+    groups: list[list[dict[str, Any]]] = []
+    latest = 0
+    for step in found:
+        if not groups or step["begin"] >= latest:
+            groups.append([])
+        groups[-1].append(step)
+        latest = max(latest, step.get("end", 1 << 63))
+    return [step for group in groups for step in sorted(group, key=_identity)]
+
+
+def _identity(step: dict[str, Any]) -> str:
+    return json.dumps([step["job"], step["options"], step["command"], step["nodes"]], sort_keys=True)
+
+
+def _calls(ran: Ran) -> list[Call]:
+    found = []
+    for name, (when, text) in ran.records.items():
+        match = re.fullmatch(r"call-(\d+)(-b)?", name)
+        call = _call(text) if match else None
+        if match and call:
+            found.append(((when, int(match[1]), name), call))
+    return [call for _, call in sorted(found, key=lambda one: one[0])]
+
+
+def _call(text: str) -> Call | None:
+    """Read what ``inside/record.sh`` writes: count, folder, mark, the words of its process, the environment."""
+    words = text.split("\0")
+    if len(words) < 5 or not words[0].isdigit():  # noqa: PLR2004
+        return None
+    count, cwd, named = int(words[0]), words[1], words[2]
+    path, *argv = words[4 : 5 + count]
+    if not named:
+        argv = [os.path.basename(path) if os.path.dirname(path) in _SYSTEM_FOLDERS else path, *argv]
+    pairs = (_decode(word).split("=", 1) for word in words[5 + count :] if "=" in word)
+    environment = dict((name, value) for name, value in pairs)
+    at = environment.get("JOBSPEC_TRACE_AT", "0").split("/")
+    if not argv or not all(part.isdigit() for part in at):
+        return None
+    step, rank = (int(at[1]), int(at[2])) if len(at) > 2 else (None, None)  # noqa: PLR2004
+    return Call((int(at[0]), step, rank), [_decode(word) for word in argv], _decode(cwd), environment)
+
+
+def _job(
+    index: int, job: dict[str, Any], calls: list[Call], steps: list[dict[str, Any]], base: dict[str, str]
+) -> dict[str, Any]:
+    expected = base | job["slurm"]
+    own = [_program(call, expected) for call in calls if call.at[:2] == (index, None)]
+    found: dict[str, Any] = {
+        "kind": job["kind"],
+        "name": str(job["options"].get("job-name", "")),
+        "options": dict(sorted(job["options"].items())),
+        "unknown_options": job["unknown"],
+        "nodes": len(job["nodes"]),
+        "node_names": job["nodes"],
+        "programs": own,
+        "steps": [_step(step, calls, expected) for step in steps],
+    }
+    if job["kind"] == "sbatch":
+        found["followed"] = bool(job.get("followed", True))
+    return found
+
+
+def _step(step: dict[str, Any], calls: list[Call], expected: dict[str, str]) -> dict[str, Any]:
+    options = {name: value for name, value in step["options"].items() if "container" not in name}
+    names = step["nodes"]
+    ranks = []
+    for rank, node, local in step["ranks"]:
+        known = expected | step["slurm"].get(str(rank), {})
+        own = [call for call in calls if call.at == (step["job"], step["step"], rank)]
+        ranks.append(
+            {
+                "rank": rank,
+                "node": names[node] if node < len(names) else "",
+                "node_rank": node,
+                "local_rank": local,
+                "exit_code": step.get("codes", {}).get(str(rank)),
+                "programs": [_program(call, known) for call in own],
+            }
+        )
+    return {
+        "options": dict(sorted(options.items())),
+        "unknown_options": step["unknown"],
+        "container": _container(step["options"]),
+        "tasks": step["tasks"],
+        "nodes": len(names),
+        "node_names": names,
+        "tasks_per_node": step["per_node"],
+        "cwd": step["cwd"],
+        "command": step["command"],
+        "ranks": ranks,
+    }
+
+
+def _container(options: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what pyxis is told, ``None`` where there is no container."""
+    own = {name: value for name, value in options.items() if "container" in name}
+    if not own:
+        return None
+    found: dict[str, Any] = {
+        "image": own.pop("container-image", None),
+        "mounts": [one for one in str(own.pop("container-mounts", "")).split(",") if one],
+        "environment": sorted(one for one in str(own.pop("container-env", "")).split(",") if one),
+    }
+    return found | {"options": dict(sorted(own.items()))}
+
+
+def _program(call: Call, expected: dict[str, str]) -> dict[str, Any]:
+    """Return a program with what the job has changed of its environment."""
+    changed = {
+        name: MASK if is_secret(name, value) else value
+        for name, value in sorted(call.environment.items())
+        if not _HIDDEN.match(name) and expected.get(name) != value
+    }
+    unset = sorted(
+        name
+        for name in expected
+        if name not in call.environment and not _HIDDEN.match(name) and not name.startswith("SLURM")
+    )
+    return {
+        "argv": call.argv,
+        "cwd": call.cwd,
+        "environment": changed,
+        "unset": unset,
+        "stand_in": os.path.basename(call.argv[0]) in STAND_INS,
+        "workers": workers_of(call.argv),
+    }
