@@ -37,7 +37,8 @@ def document(source: str, kind: str, main: dict[str, Any], ran: Ran, base: dict[
     steps = _steps(ran)
     secrets = secret_values([base, *(call.environment for call in calls)])
     shown_jobs = [
-        _job(index, jobs[index], calls, [step for step in steps if step["job"] == index], base) for index in sorted(jobs)
+        _job(index, jobs[index], calls, [step for step in steps if step["job"] == index], base)
+        for index in sorted(jobs)
     ]
     result = {
         "schema": SCHEMA,

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, NamedTuple
+import shlex
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jobspec.driver import Session
-from jobspec.diagnostics.model import Sink
 from jobspec.trace import masks
 from jobspec.trace.collect import document
 from jobspec.trace.inside import layout
 from jobspec.trace.inside.directives import DirectiveError, sbatch_words
 from jobspec.trace.inside.slurm_options import parse
-from jobspec.trace.sandbox import Limits, Request, base_environment, run
+from jobspec.trace.sandbox import SUBMIT_FOLDER, Limits, Request, base_environment, run
 
-#: Where a job finds the folder that it was submitted from.
-SUBMIT_FOLDER = "/job"
+if TYPE_CHECKING:
+    from jobspec.diagnostics.model import Sink
+
 _SPOOLED = "/var/spool/slurmd/job01000/slurm_script"  # sbatch runs a copy: $0 is not the script's own path
 _SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
 _CLIENT = re.compile(r"(?:^|[\s;&|(`])(?:exec\s+)?(?:salloc|sbatch)\b", re.MULTILINE)
@@ -92,6 +92,8 @@ def is_manifest(path: str) -> bool:
 
 
 def _manifest(path: str, options: Options) -> _Input:
+    from jobspec.driver import Session  # a script needs no compiler
+
     compiled = Session().compile(path, options.target)
     if compiled.script is None or compiled.plan is None:
         raise TraceError("it does not compile", (compiled.sink,))
@@ -125,7 +127,18 @@ def _script(path: str, options: Options) -> _Input:
         raise TraceError("it holds a NUL, which sbatch refuses")
     folder = options.folder or (None if path == "-" else _own_folder(path))
     secrets = tuple(name for name in masks.guarded_secrets(text) if name not in options.environment)
-    return _Input("script", text, secrets, {}, folder)
+    return _Input("script", text, secrets, _required(text), folder)
+
+
+def _required(text: str) -> dict[str, str]:
+    """Return what a script that jobspec has compiled looks for before it starts."""
+    if "\n# Compiled by jobspec:" not in text:
+        return {}
+    found: dict[str, str] = {}
+    for line in re.findall(r"^require (.*)", text, re.MULTILINE):
+        words = shlex.split(line) if "$'" not in line else []
+        found |= {f"{word.rstrip('/')}/": "" for word in words if word.startswith("/")}
+    return found
 
 
 def _own_folder(path: str) -> str | None:

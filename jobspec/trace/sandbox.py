@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 from jobspec.resources import read_package_text
 
 ROOT = "/run/jobspec"
+#: Where a job finds the folder that it was submitted from.
+SUBMIT_FOLDER = "/job"
 _SYSTEM_BIN = "usr/bin"
 _OF_SANDBOX = ("kernel", "supervise", "jail")
 _OF_STAND_INS = ("slurm_options", "directives", "layout", "kernel", "nodes", "launch")
@@ -182,8 +184,7 @@ def _source(name: str) -> str:
 def _config(request: Request, root: str) -> dict[str, Any]:
     """Return what the sandbox is told."""
     binds, python = _interpreter(request.unsafe)
-    if request.folder:
-        binds.append((os.path.realpath(request.folder), request.folder))
+    shown = os.path.realpath(request.folder) if request.folder else None
     environment = base_environment(root) | request.environment
     real = "/usr/bin" if request.unsafe else f"{ROOT}/real/{_SYSTEM_BIN}"
     if request.unsafe:
@@ -205,9 +206,10 @@ def _config(request: Request, root: str) -> dict[str, Any]:
         *((name, content, 0o755) for name, content in request.fakes.items() if not name.endswith("/")),
     ]
     links = [(f"{root}/bin/{name}", f"{root}/lib/{kind}") for kind, names in _KINDS.items() for name in names]
-    links += [(f"{root}/bin/{kind}", f"{root}/lib/{kind}") for kind in ("record", "record-as") if kind != "record"]
+    links += [(f"{root}/bin/{kind}", f"{root}/lib/{kind}") for kind in ("record", "record-as")]
     links += [(found, f"{root}/bin/{os.path.basename(found)}") for found in sorted(set(_BY_PATH.findall(text)))]
-    links.append((f"{root}/bin/record", f"{root}/lib/record"))
+    if shown:
+        links.append((shown, SUBMIT_FOLDER))
     return {
         "alone": not request.unsafe,
         "root": root,
@@ -218,6 +220,7 @@ def _config(request: Request, root: str) -> dict[str, Any]:
         "stand_ins": STAND_INS,
         "host": request.host,
         "binds": binds,
+        "overlay": [shown, SUBMIT_FOLDER] if shown else None,
         "folders": [name for name in request.fakes if name.endswith("/")] + [request.cwd, environment["HOME"]],
         "files": files,
         "links": links,

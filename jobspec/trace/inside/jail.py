@@ -116,11 +116,23 @@ def _make_root(config: dict[str, Any]) -> None:
     os.mkdir("/new")
     limit = f"size={config['limits']['files_mib']}m,nr_inodes=200000,mode=777"
     kernel.mount("tmpfs", "/new", "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, limit)
-    for folder in ("proc", "dev/shm", "tmp", "etc", "var/tmp", f"{ROOT}/record", f"{ROOT}/real", "usr", *config["folders"]):
+    for folder in (
+        "proc",
+        "dev/shm",
+        "tmp",
+        "etc",
+        "var/tmp",
+        f"{ROOT}/record",
+        f"{ROOT}/real",
+        "usr",
+        *config["folders"],
+    ):
         os.makedirs("/new/" + folder.lstrip("/"), exist_ok=True)
     _show_system(config["stand_ins"])
     for source, target in config["binds"]:
         _bind("/old" + source, "/new" + target)
+    if config["overlay"]:
+        _overlay(*config["overlay"])
     _make_devices()
     kernel.mount("proc", "/new/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
     kernel.change_root("/new")
@@ -148,6 +160,20 @@ def _bind(source: str, target: str) -> None:
         with open(target, "ab"):
             pass
     kernel.bind_read_only(source, target)
+
+
+def _overlay(source: str, target: str) -> None:
+    """Show a folder so that it can be written to, without an effect on it; read only where the kernel cannot do that."""
+    for part in ("upper", "work"):
+        os.mkdir(f"/new{ROOT}/{part}")
+    layers = f"lowerdir=/old{source},upperdir=/new{ROOT}/upper,workdir=/new{ROOT}/work,userxattr"
+    os.makedirs("/new" + target, exist_ok=True)
+    try:
+        if set(source) & set(",:\\"):  # they mean something in a list of layers
+            raise OSError(0, "")
+        kernel.mount("overlay", "/new" + target, "overlay", kernel.MS_NOSUID | kernel.MS_NODEV, layers)
+    except OSError:
+        _bind("/old" + source, "/new" + target)
 
 
 def _show_system(stand_ins: list[str]) -> None:

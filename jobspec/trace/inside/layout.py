@@ -247,9 +247,7 @@ def _counted(counts: list[int]) -> str:
     return ",".join(f"{count}(x{times})" if times > 1 else str(count) for count, times in found)
 
 
-def task_environment(
-    tasks: list[Task], task: Task, names: list[str], step: int, options: Options
-) -> dict[str, str]:
+def task_environment(tasks: list[Task], task: Task, names: list[str], step: int, options: Options) -> dict[str, str]:
     """Return the variables by which srun tells a task its place."""
     counts = [0] * len(names)
     for one in tasks:

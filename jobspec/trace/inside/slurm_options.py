@@ -90,9 +90,7 @@ def parse(words: list[str], program: str) -> Parsed:
     return Parsed(options, left, unknown)
 
 
-def _long(
-    text: str, left: list[str], program: str, options: dict[str, str | bool], unknown: list[str]
-) -> None:
+def _long(text: str, left: list[str], program: str, options: dict[str, str | bool], unknown: list[str]) -> None:
     given, equals, value = text.partition("=")
     name = _full_name(given)
     kind = _kind(name, program)
@@ -105,9 +103,7 @@ def _long(
         options[name] = value if equals else True
 
 
-def _short(
-    text: str, left: list[str], program: str, options: dict[str, str | bool], unknown: list[str]
-) -> None:
+def _short(text: str, left: list[str], program: str, options: dict[str, str | bool], unknown: list[str]) -> None:
     while text:
         letter, text = text[0], text[1:]
         # -W is --wait, and a flag only in sbatch, where the job's end is waited for.
