@@ -64,7 +64,9 @@ def _parser() -> argparse.ArgumentParser:
     diff.add_argument("a", metavar="A", help="a YAML file, a shell script, or -")
     diff.add_argument("b", metavar="B")
     diff.add_argument("--format", choices=("human", "json"), default="human", help="default: human")
-    diff.add_argument("--ignore", metavar="PART[.NAME]", action="append", default=[], help="for instance output, name or environment.SEED")  # fmt: skip
+    diff.add_argument(
+        "--ignore", metavar="PART[.NAME]", action="append", default=[], help="such as output or environment.SEED"
+    )
     diff.set_defaults(ranks=[])
     _add_run(diff)
 
@@ -88,7 +90,9 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--env", metavar="NAME=VALUE", action="append", default=[], help="what the user's shell has set"
     )
-    parser.add_argument("--fake-file", metavar="PATH[=FILE]", action="append", default=[], help="what the cluster has: a file, or a folder with a slash at its end")  # fmt: skip
+    parser.add_argument(
+        "--fake-file", metavar="PATH[=FILE]", action="append", default=[], help="a file, or folder/, that is there"
+    )
     parser.add_argument("--chdir", metavar="DIR", help="where sbatch is called; default: the script's folder")
     parser.add_argument("--seconds", type=float, metavar="S", default=30, help="bound of the time; default: 30")
     parser.add_argument("--processes", type=int, metavar="N", default=512, help="bound of the processes; default: 512")

@@ -14,8 +14,8 @@ from jobspec.trace.inputs import Options, TraceError, trace
 from jobspec.trace.sandbox import Limits, SandboxError
 
 _HELP = (
-    "help: the sandbox needs Linux with user namespaces (/proc/sys/user/max_user_namespaces above 0; in a container the right "
-    "to make them); `--unsafe` runs the script without one, where it can do whatever you can"
+    "help: the sandbox needs Linux with user namespaces (/proc/sys/user/max_user_namespaces above 0; in a container "
+    "the right to make them); `--unsafe` runs the script without one, where it can do whatever you can"
 )
 _MOST_FILE = 16 << 20
 

@@ -22,7 +22,7 @@ _SHOWN_OUTPUT = 4000  # characters of the end
 
 
 class Call(NamedTuple):
-    """A program as it was called; ``at`` is the job, the step and the rank, the latter two ``None`` outside of a step."""
+    """A program as it was called; ``at`` is its job, step and rank, the latter two ``None`` outside of a step."""
 
     at: tuple[int, int | None, int | None]
     argv: list[str]
@@ -36,6 +36,8 @@ def document(source: str, kind: str, main: dict[str, Any], ran: Ran, base: dict[
     jobs = {0: main} | _jobs(ran)
     steps = _steps(ran)
     secrets = secret_values([base, *(call.environment for call in calls)])
+    if main["kind"] == "login" and len(jobs) > 1 and not any(call.at[0] == 0 for call in calls):
+        del jobs[0]  # nothing ran on the login node itself
     shown_jobs = [
         _job(index, jobs[index], calls, [step for step in steps if step["job"] == index], base)
         for index in sorted(jobs)
@@ -67,13 +69,38 @@ def _json(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+_TEXTS = [str]
+_OPTIONS = {str: (str, bool)}
+_OF_JOB: dict[str, Any] = {
+    "kind": str, "options": _OPTIONS, "unknown": _TEXTS, "nodes": _TEXTS, "slurm": {str: str}
+}  # fmt: skip
+_OF_STEP: dict[str, Any] = {
+    "job": int, "step": int, "begin": int, "options": _OPTIONS, "unknown": _TEXTS, "command": _TEXTS, "cwd": str,
+    "nodes": _TEXTS, "tasks": int, "per_node": int, "ranks": [[int]], "slurm": {str: {str: str}}, "codes": {str: int},
+}  # fmt: skip
+
+
+def _has(record: dict[str, Any], shape: dict[str, Any]) -> bool:
+    return all(_is(record.get(name), kind) for name, kind in shape.items())
+
+
+def _is(value: Any, shape: Any) -> bool:
+    """Whether a value has a shape: a type, some, a list of one shape, or a mapping to one shape."""
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_is(part, shape[0]) for part in value)
+    if isinstance(shape, dict):
+        (of_value,) = shape.values()
+        return isinstance(value, dict) and all(_is(part, of_value) for part in value.values())
+    return isinstance(value, shape) and not (shape is int and isinstance(value, bool))
+
+
 def _jobs(ran: Ran) -> dict[int, dict[str, Any]]:
     """Return the allocations that the script has asked for, by their index."""
     found = {}
     for name, (_, text) in ran.records.items():
         match = re.fullmatch(r"job-(\d{1,4})\.json", name)
         record = _json(text) if match else {}
-        if match and {"kind", "options", "unknown", "nodes", "slurm"} <= record.keys():
+        if match and _has(record, _OF_JOB) and record["nodes"] and record["kind"] in ("sbatch", "salloc", "srun"):
             found[int(match[1])] = record
     return found
 
@@ -83,7 +110,7 @@ def _steps(ran: Ran) -> list[dict[str, Any]]:
     found = []
     for name, (_, text) in ran.records.items():
         record = _json(text) if re.fullmatch(r"step-\d{1,4}-\d{1,6}\.json", name) else {}
-        if {"job", "step", "begin", "options", "command", "nodes", "ranks", "slurm"} <= record.keys():
+        if _has(record, _OF_STEP) and all(len(one) == 3 and one[1] >= 0 for one in record["ranks"]):
             found.append(record)
     found.sort(key=lambda one: one["begin"])
     groups: list[list[dict[str, Any]]] = []
@@ -92,7 +119,7 @@ def _steps(ran: Ran) -> list[dict[str, Any]]:
         if not groups or step["begin"] >= latest:
             groups.append([])
         groups[-1].append(step)
-        latest = max(latest, step.get("end", 1 << 63))
+        latest = max(latest, step["end"] if _is(step.get("end"), int) else 1 << 63)
     return [step for group in groups for step in sorted(group, key=_identity)]
 
 
@@ -113,18 +140,18 @@ def _calls(ran: Ran) -> list[Call]:
 def _call(text: str) -> Call | None:
     """Read what ``inside/record.sh`` writes: count, folder, mark, the words of its process, the environment."""
     words = text.split("\0")
-    if len(words) < 5 or not words[0].isdigit():  # noqa: PLR2004
+    if len(words) < 5 or not words[0].isdigit():
         return None
     count, cwd, named = int(words[0]), words[1], words[2]
     path, *argv = words[4 : 5 + count]
     if not named:
         argv = [os.path.basename(path) if os.path.dirname(path) in _SYSTEM_FOLDERS else path, *argv]
     pairs = (_decode(word).split("=", 1) for word in words[5 + count :] if "=" in word)
-    environment = dict((name, value) for name, value in pairs)
+    environment = {one[0]: one[1] for one in pairs}
     at = environment.get("JOBSPEC_TRACE_AT", "0").split("/")
     if not argv or not all(part.isdigit() for part in at):
         return None
-    step, rank = (int(at[1]), int(at[2])) if len(at) > 2 else (None, None)  # noqa: PLR2004
+    step, rank = (int(at[1]), int(at[2])) if len(at) > 2 else (None, None)
     return Call((int(at[0]), step, rank), [_decode(word) for word in argv], _decode(cwd), environment)
 
 

@@ -71,8 +71,8 @@ def _jobs(index: int, a: dict[str, Any] | None, b: dict[str, Any] | None) -> Ite
         return Difference(index, None, (), False, "", part, name, one, other)
 
     if a is None or b is None:
-        sides = [one and f"{one['kind']} {one['name']}" for one in (a, b)]
-        yield at("name", "job", *sides)
+        sides = [f"{one['kind']} {one['name']}" if one else None for one in (a, b)]
+        yield at("program", "", sides[0], sides[1])
         return
     if a["kind"] != b["kind"]:
         yield at("layout", "kind", a["kind"], b["kind"])
@@ -101,9 +101,7 @@ def _time(text: str) -> str:
     if not match:
         return text
     days, *rest = (int(part) if part else 0 for part in match.groups())
-    if match[1] is not None:
-        hours, minutes, seconds = rest
-    elif match[4] is not None:
+    if match[1] is not None or match[4] is not None:
         hours, minutes, seconds = rest
     else:
         hours, minutes, seconds = 0, rest[0], rest[1]
@@ -134,7 +132,7 @@ def _all_steps(job: int, a: list[dict[str, Any]], b: list[dict[str, Any]]) -> It
 def _step_key(step: dict[str, Any]) -> str:
     """Return what a step is known by among others: the beginnings of what its first rank runs."""
     programs = step["ranks"][0]["programs"] if step["ranks"] else []
-    return "|".join(_program_key(program) for program in programs) or " ".join(step["command"][:2])
+    return "|".join(program_key(program) for program in programs) or " ".join(step["command"][:2])
 
 
 def _step_text(step: dict[str, Any]) -> str:
@@ -143,7 +141,8 @@ def _step_text(step: dict[str, Any]) -> str:
     return f"{step['tasks']} tasks on {step['nodes']} nodes: {ran}"
 
 
-def _program_key(program: dict[str, Any]) -> str:
+def program_key(program: dict[str, Any]) -> str:
+    """Return what a program is known by among others: its first words that are no options."""
     return " ".join(word for word in program["argv"][:6] if not word.startswith("-"))[:80]
 
 
@@ -209,22 +208,23 @@ def _programs(place: tuple[int, int | None], a: Ranks, b: Ranks) -> Iterator[Dif
             ranks_of.setdefault(one, []).append(rank)
     for one, ranks in ranks_of.items():
         shown = tuple(rank for rank in ranks if rank >= 0)
-        yield Difference(*place, shown, len(ranks) == len(common), *one)
+        what, part, name, minus, plus = one
+        yield Difference(*place, shown, len(ranks) == len(common), what, part, name, minus, plus)
 
 
 def _of_rank(
     a: list[dict[str, Any]], b: list[dict[str, Any]]
 ) -> Iterator[tuple[str, str, str, str | None, str | None]]:
-    for one, other in _aligned([_program_key(program) for program in a], [_program_key(program) for program in b]):
+    for one, other in _aligned([program_key(program) for program in a], [program_key(program) for program in b]):
         if one is None or other is None:
             sides = [" ".join(a[one]["argv"]) if one is not None else None, None]
             sides[1] = " ".join(b[other]["argv"]) if other is not None else None
-            yield ("", "program", "", *sides)  # type: ignore[misc]
+            yield "", "program", "", sides[0], sides[1]
             continue
-        what = _program_key(a[one])
+        what = program_key(a[one])
         if a[one]["cwd"] != b[other]["cwd"]:
             yield what, "cwd", "", a[one]["cwd"], b[other]["cwd"]
-        for minus, plus in _words(_units(a[one]["argv"]), _units(b[other]["argv"])):
+        for minus, plus in changed_words(a[one]["argv"], b[other]["argv"]):
             yield what, "argv", "", minus, plus
         environments = [
             program["environment"] | {f"{name} (not set)": "" for name in program["unset"]}
@@ -246,7 +246,9 @@ def _units(argv: list[str]) -> list[str]:
     return found
 
 
-def _words(a: list[str], b: list[str]) -> Iterator[tuple[str | None, str | None]]:
+def changed_words(a: list[str], b: list[str]) -> Iterator[tuple[str | None, str | None]]:
+    """Return what differs between two command lines, a flag and its value as one; ``None`` where a side has nothing."""
+    a, b = _units(a), _units(b)
     for kind, a1, a2, b1, b2 in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if kind != "equal":
             minus: list[str | None] = [*a[a1:a2], *[None] * (b2 - b1 - a2 + a1)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shlex
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobspec.trace import masks
@@ -61,7 +63,7 @@ def trace(path: str, options: Options) -> dict[str, Any]:
         OSError: the file cannot be read.
     """
     given = _manifest(path, options) if is_manifest(path) else _script(path, options)
-    job = _main_job(given, options)
+    job = _main_job(path, given, options)
     secrets = {name: f"secret-of-{name}" for name in given.secrets}
     environment = secrets | options.environment
     batch = layout.batch_environment(job["nodes"]) if job["kind"] == "batch" else {}
@@ -85,9 +87,7 @@ def trace(path: str, options: Options) -> dict[str, Any]:
 def is_manifest(path: str) -> bool:
     """Whether a path names a manifest; standard input is one unless it begins as a script."""
     if path == "-":
-        import sys
-
-        return sys.stdin.buffer.peek(2)[:2] != b"#!"  # type: ignore[attr-defined,no-any-return]
+        return bool(io.BufferedReader.peek(sys.stdin.buffer, 2)[:2] != b"#!")  # type: ignore[arg-type]
     return os.path.splitext(path)[1].lower() in (".yaml", ".yml", ".json")
 
 
@@ -110,8 +110,6 @@ def _manifest(path: str, options: Options) -> _Input:
 
 def _script(path: str, options: Options) -> _Input:
     if path == "-":
-        import sys
-
         data = sys.stdin.buffer.read()
     else:
         with open(path, "rb") as file:
@@ -149,7 +147,7 @@ def _own_folder(path: str) -> str | None:
     return None if folder in shared or f"{home}/".startswith(f"{folder}/") else folder
 
 
-def _main_job(given: _Input, options: Options) -> dict[str, Any]:
+def _main_job(path: str, given: _Input, options: Options) -> dict[str, Any]:
     """Return the job of the script itself, or, where it is one for a login node, that it has none."""
     try:
         words, more = sbatch_words(given.text)
@@ -159,7 +157,7 @@ def _main_job(given: _Input, options: Options) -> dict[str, Any]:
             own["nodes"] = str(options.nodes)
         if not words and _CLIENT.search(given.text):
             return {"kind": "login", "options": {}, "unknown": [], "nodes": ["login"], "slurm": {}}
-        own.setdefault("job-name", os.path.basename("job"))
+        own.setdefault("job-name", "sbatch" if path == "-" else os.path.basename(path))
         names = layout.node_names(own, layout.job_nodes(own))
         slurm = layout.job_environment(own, names, 1000, SUBMIT_FOLDER)
     except (DirectiveError, layout.LayoutError) as error:

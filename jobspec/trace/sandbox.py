@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from jobspec.resources import read_package_text
@@ -25,16 +26,16 @@ _PACKAGES = ("jobspec", "jobspec.trace", "jobspec.trace.inside")
 
 #: What is only recorded: it takes effect elsewhere, or needs what is only on a cluster.
 _RECORDED = """
-uv uvx torchrun accelerate deepspeed huggingface-cli hf wandb pip pip3 git curl wget ssh scp rsync sudo su docker podman enroot
-apptainer singularity sinfo squeue sacct sacctmgr scancel sprio sstat sbcast sattach mpirun mpiexec prun dcgmi
-nvidia-cuda-mps-control tmux screen crontab at systemctl shutdown reboot mail sendmail rclone aws gsutil gcloud azcopy ray
-jupyter tensorboard
-""".split()
+uv uvx torchrun accelerate deepspeed huggingface-cli hf wandb pip pip3 git curl wget ssh scp rsync sudo su docker podman
+enroot apptainer singularity sinfo squeue sacct sacctmgr scancel sprio sstat sbcast sattach mpirun mpiexec prun dcgmi
+nvidia-cuda-mps-control tmux screen crontab at systemctl shutdown reboot mail sendmail rclone aws gsutil gcloud azcopy
+ray jupyter tensorboard
+"""
 _PYTHONS = ["python", "python2", "python3", *(f"python3.{minor}" for minor in range(6, 16))]
 _WRAPPERS = ["numactl", "nsys", "ncu", "taskset", "hpcrun", "likwid-pin"]
 _CLIENTS = ["srun", "salloc", "sbatch", "scontrol"]
 _OWN = ["date", "sleep", "tee", "hostname", "nvidia-smi"]
-_KINDS = {"record": _RECORDED, "python": _PYTHONS, "wrapper": _WRAPPERS, "slurm": _CLIENTS} | {
+_KINDS = {"record": _RECORDED.split(), "python": _PYTHONS, "wrapper": _WRAPPERS, "slurm": _CLIENTS} | {
     name: [name] for name in _OWN
 }
 STAND_INS = sorted(name for names in _KINDS.values() for name in names)
@@ -216,7 +217,7 @@ def _config(request: Request, root: str) -> dict[str, Any]:
         "argv": [path],
         "cwd": request.cwd,
         "environment": environment,
-        "limits": request.limits._asdict(),
+        "limits": request.limits._asdict() | {"processes": request.limits.processes + _counted_besides()},
         "stand_ins": STAND_INS,
         "host": request.host,
         "binds": binds,
@@ -227,6 +228,22 @@ def _config(request: Request, root: str) -> dict[str, Any]:
     }
 
 
+def _counted_besides() -> int:
+    """Return the user's other processes and threads where the kernel counts them with those of the sandbox.
+
+    Since Linux 5.14 RLIMIT_NPROC counts those of each user namespace by themselves (kernel/ucount.c).
+    """
+    release = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    if os.getuid() == 0 or (release and (int(release[1]), int(release[2])) >= (5, 14)):
+        return 0
+    count = 0
+    for name in os.listdir("/proc"):
+        with suppress(OSError):
+            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == os.getuid():
+                count += len(os.listdir(f"/proc/{name}/task"))
+    return count
+
+
 def _library(root: str, real: str, python: str) -> list[tuple[str, str, int]]:
     """Return the files of the stand-ins."""
     files = []
@@ -235,10 +252,9 @@ def _library(root: str, real: str, python: str) -> list[tuple[str, str, int]]:
         files.append((f"{root}/lib/{kind}", _fill(text, root, real, python), 0o755))
     files.append((f"{root}/rc.bash", _fill(read_package_text("trace", "inside", "rc.bash"), root, real, python), 0o644))
     files.append((f"{root}/lib/start.py", _START.format(library=f"{root}/lib", root=root), 0o644))
-    for package in _PACKAGES:
-        files.append((f"{root}/lib/{package.replace('.', '/')}/__init__.py", "", 0o644))
-    for name in _OF_STAND_INS:
-        files.append((f"{root}/lib/jobspec/trace/inside/{name}.py", _source(name), 0o644))
+    packages = (f"{root}/lib/{package.replace('.', '/')}" for package in _PACKAGES)
+    files += [(f"{package}/__init__.py", "", 0o644) for package in packages]
+    files += [(f"{root}/lib/jobspec/trace/inside/{name}.py", _source(name), 0o644) for name in _OF_STAND_INS]
     return files
 
 

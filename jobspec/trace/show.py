@@ -8,6 +8,7 @@ from typing import Any
 
 from jobspec.diagnostics.visible import one_line
 from jobspec.shell.words import show
+from jobspec.trace.compare import changed_words, program_key
 from jobspec.trace.masks import MASK
 
 _WIDTH = 110
@@ -58,8 +59,12 @@ def _step(step: dict[str, Any], index: int) -> Iterator[str]:
         yield f"  command: {_shortened(step['command'])}"
     first = step["ranks"][0] if step["ranks"] else None
     for rank in step["ranks"]:
-        yield f"  rank {rank['rank']} on {one_line(rank['node'])}, local rank {rank['local_rank']}{_code(rank['exit_code'])}"
-        yield from _indented(_programs(rank, first if rank is not first else None), 4)
+        where = f"{one_line(rank['node'])}, local rank {rank['local_rank']}"
+        yield f"  rank {rank['rank']} on {where}{_code(rank['exit_code'])}"
+        lines = list(_programs(rank, first if rank is not first else None))
+        if rank is not first and rank["programs"] and not lines:
+            lines = [f"as rank {step['ranks'][0]['rank']}"]
+        yield from _indented(iter(lines), 4)
 
 
 def _container(container: dict[str, Any] | None) -> Iterator[str]:
@@ -79,17 +84,33 @@ def _programs(rank: dict[str, Any], first: dict[str, Any] | None) -> Iterator[st
     left = list(first["programs"]) if first else []
     before: dict[str, Any] | None = None
     for program in rank["programs"]:
-        same = next((one for one in left if (one["argv"], one["cwd"]) == (program["argv"], program["cwd"])), None)
+        same = _like(program, left)
         if same is None:
             yield from _program(program, before)
         else:
             left.remove(same)
+            yield from _changed_words(program["argv"], same["argv"])
             if before is None or program["environment"] != before["environment"]:
                 yield from _changes(program["environment"], same["environment"])
             yield from _workers(program, same)
         before = program
     for program in left:
         yield f"without {_shortened(program['argv'])}"
+
+
+def _like(program: dict[str, Any], others: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the program of another rank that a program differs least from."""
+    here = [one for one in others if one["cwd"] == program["cwd"]]
+    alike = [one for one in here if program_key(one) == program_key(program)]
+    return next((one for one in here if one["argv"] == program["argv"]), alike[0] if alike else None)
+
+
+def _changed_words(own: list[str], other: list[str]) -> Iterator[str]:
+    for minus, plus in changed_words(own, other):
+        if minus is not None:
+            yield f"with {one_line(minus)}" + (f" instead of {one_line(plus)}" if plus is not None else "")
+        elif plus is not None:
+            yield f"without {one_line(plus)}"
 
 
 def _changes(own: dict[str, str], other: dict[str, str]) -> Iterator[str]:
@@ -129,6 +150,8 @@ def _command(argv: list[str]) -> Iterator[str]:
         yield whole
         return
     head = next((index for index, word in enumerate(argv) if word.endswith(".py")), 0) + 1
+    if len(" ".join(words[:head])) > _WIDTH:
+        head = next((index for index, word in enumerate(argv) if word.startswith("-")), 1) or 1
     lines = [" ".join(words[:head])]
     for index, word in enumerate(words[head:], head):
         before = argv[index - 1]
@@ -163,7 +186,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _names(names: list[str]) -> str:
-    shown = names if len(names) <= 2 else [names[0], "…", names[-1]]  # noqa: PLR2004
+    shown = names if len(names) <= 2 else [names[0], "…", names[-1]]
     return one_line(" ".join(shown))
 
 

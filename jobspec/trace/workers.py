@@ -7,6 +7,7 @@ from typing import Any
 
 _AGENT = re.compile(r"torch\.distributed\.(?:run|launch)\Z")
 _FLAG = re.compile(r"--?(nnodes|nproc[-_]per[-_]node|node[-_]rank|standalone)(?:=(.*))?\Z")
+_NO_VALUE = ("-m", "--module", "--no-python", "--no_python", "--standalone", "--run-path", "--run_path")
 
 
 def workers_of(argv: list[str]) -> dict[str, Any] | None:
@@ -27,9 +28,8 @@ def workers_of(argv: list[str]) -> dict[str, Any] | None:
         if name in flags and found:
             value = found[2] if found[2] is not None else words.pop(0) if words else ""
             flags[name] = value
-        elif "=" not in word and words and not words[0].startswith("-") and not re.search(r"\.py\Z|/", words[0]):
-            if word not in ("-m", "--module", "--no-python", "--no_python", "--standalone"):
-                words.pop(0)  # the value of another option
+        elif "=" not in word and word not in _NO_VALUE and words and not re.match(r"-|.*\.py\Z|.*/", words[0]):
+            words.pop(0)  # the value of another option
     nodes, workers, node = (flags[name] for name in ("nnodes", "nproc-per-node", "node-rank"))
     known = all(value.isdigit() for value in (nodes, workers, node))
     return {

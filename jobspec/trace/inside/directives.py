@@ -1,8 +1,8 @@
 """The ``#SBATCH`` lines of a script, as sbatch reads them.
 
 From the behaviour of ``_opt_batch_script`` and ``get_argument`` in Slurm's src/sbatch/opt.c (284c3b95f0): a line counts
-where it begins with ``#SBATCH``, up to the first line that is neither blank nor a comment; blanks outside of quotes end a
-word, a backslash takes the next character as it is (between quotes too), an unquoted ``#`` begins a comment, and
+where it begins with ``#SBATCH``, up to the first line that is neither blank nor a comment; blanks outside of quotes end
+a word, a backslash takes the next character as it is (between quotes too), an unquoted ``#`` begins a comment, and
 ``hetjob`` begins another component.
 """
 

@@ -1,9 +1,9 @@
 """The sandbox: new namespaces with a file system of their own, and the script in them.
 
 Run as a process of its own that reads what to do from standard input (JSON) and answers on standard output (JSON).
-Everything is an empty file system in memory, but for read-only views of the system's programs and of the script's folder;
-there is no network, no process of outside, and no privilege. As root the script runs as another user, whose processes can
-be counted (the kernel counts none of root's), with the one right to read what it is shown.
+Everything is an empty file system in memory, but for views of the system's programs and of the script's folder, which
+nothing can change; there is no network, no process of outside, and no privilege. As root the script runs as another
+user, whose processes can be counted (the kernel counts none of root's), with the one right to read what it is shown.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _bind(source: str, target: str) -> None:
 
 
 def _overlay(source: str, target: str) -> None:
-    """Show a folder so that it can be written to, without an effect on it; read only where the kernel cannot do that."""
+    """Show a folder so that writing to it changes nothing outside; read-only where the kernel cannot do that."""
     for part in ("upper", "work"):
         os.mkdir(f"/new{ROOT}/{part}")
     layers = f"lowerdir=/old{source},upperdir=/new{ROOT}/upper,workdir=/new{ROOT}/work,userxattr"
@@ -188,9 +188,17 @@ def _show_system(stand_ins: list[str]) -> None:
             for place in (f"/new/{name}", f"/new{ROOT}/real/{name}"):
                 os.mkdir(place)
                 kernel.bind_read_only(f"/old/{name}", place)
+    _show_settings()
+    _place_stand_ins(stand_ins)
+
+
+def _show_settings() -> None:
     for name in _ETC:
         if os.path.exists(f"/old/etc/{name}"):
             _bind(f"/old/etc/{name}", f"/new/etc/{name}")
+
+
+def _place_stand_ins(stand_ins: list[str]) -> None:
     for folder in _BIN:
         if os.path.isdir(f"/new/{folder}") and not os.path.islink(f"/new/{folder}"):
             real = [name for name in os.listdir(f"/new/{folder}") if name not in stand_ins]

@@ -1,4 +1,4 @@
-"""The stand-ins for Slurm's clients: they lay a step out as Slurm does, run some of its tasks, and write down all of it.
+"""The stand-ins for Slurm's clients: they lay steps out as Slurm does, run some tasks, and write down all of it.
 
 Below the folder of records: ``job-N.json`` is an allocation, ``step-JOB-N.json`` one call of srun.
 """
@@ -51,7 +51,7 @@ def main(root: str, program: str, words: list[str]) -> int:
         if program == "sbatch":
             return _sbatch(state, words)
         return _scontrol(state, words)
-    except (layout.LayoutError, DirectiveError) as error:
+    except (layout.LayoutError, DirectiveError, OSError, ValueError) as error:
         sys.stderr.write(f"{program}: error: {error}\n")
         return 1
 
@@ -89,7 +89,7 @@ def _scontrol(state: _State, words: list[str]) -> int:
 def _allocate(state: _State, kind: str, parsed: Parsed, **more: Any) -> tuple[int, dict[str, str]]:
     """Write an allocation down; return its index and its variables."""
     names = layout.node_names(parsed.options, layout.job_nodes(parsed.options))
-    index = _take_number(state, "job", _MOST_JOBS)
+    index = 1 + _take_number(state, "job", _MOST_JOBS)  # the script's own is 0
     set_by_slurm = layout.job_environment(parsed.options, names, FIRST_JOB + index, os.getcwd())
     _write(
         state,
@@ -194,6 +194,8 @@ def _srun(state: _State, words: list[str]) -> int:
     if not parsed.rest:
         sys.stderr.write("srun: fatal: No command given to execute.\n")
         return 1
+    if "chdir" in parsed.options:
+        os.makedirs(str(parsed.options["chdir"]), exist_ok=True)
     environment = _exported(state, str(options.get("export", "ALL")))
     stdin = _standard_input(parsed)
     about["codes"] = nodes.run(
@@ -207,7 +209,7 @@ def _srun(state: _State, words: list[str]) -> int:
 
 
 def _chosen(state: _State, tasks: list[layout.Task]) -> list[layout.Task]:
-    """Return the tasks that run: all, or the first and the last one of the first and the last node, and those asked for.
+    """Return the tasks that run: all, or the first and last one of the first and last node, and those asked for.
 
     The first task of a node always runs where another one of it does, since that may wait for it.
     """
@@ -229,7 +231,7 @@ def _by_node(tasks: list[layout.Task]) -> dict[int, list[layout.Task]]:
 
 
 def _exported(state: _State, export: str) -> dict[str, str]:
-    """Return the environment that ``--export`` lets through (srun(1)); the tools of the sandbox always have their own."""
+    """Return the environment that ``--export`` lets through (srun(1)), and what the sandbox needs itself."""
     current = dict(os.environ)
     items = export.split(",")
     if items[0] == "ALL":

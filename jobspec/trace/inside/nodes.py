@@ -1,4 +1,4 @@
-"""The nodes of a step: each has a /tmp of its own, as ranks that wait for the first one of their node find out by a file.
+"""The nodes of a step: each has a /tmp of its own, where ranks find out whether the first one of their node is done.
 
 A view of one's own takes new user and mount namespaces in the sandbox. Where the system does not allow them, the nodes
 share /tmp and run one after the other.

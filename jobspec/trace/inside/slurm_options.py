@@ -1,8 +1,8 @@
 """The options of sbatch, srun and salloc, and how they are read.
 
-The table is that of Slurm's src/common/slurm_opt.c (284c3b95f0); each client reads it with getopt_long(3): a long name may
-be shortened as long as it is clear, a value may stand in the next word unless it is optional, and srun and salloc stop at
-the first word that is no option. Those of pyxis are read alike (pyxis_slurmstepd.c, args.c).
+The table is that of Slurm's src/common/slurm_opt.c (284c3b95f0); each client reads it with getopt_long(3): a long name
+may be shortened as long as it is clear, a value may stand in the next word unless it is optional, and srun and salloc
+stop at the first word that is no option. Those of pyxis are read alike (pyxis_slurmstepd.c, args.c).
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ _VALUED = """
 accel-bind account:A acctg-freq array:a batch bb bbf bcast-exclude begin:b chdir:D cluster cluster-constraint clusters:M
 comment constraint:C container container-id context core-spec:S cores-per-socket cpu-bind cpu-freq cpus-per-gpu
 cpus-per-task:c deadline delay-boot dependency:d distribution:m epilog error:e exclude:x export export-file extra
-extra-node-info:B gid gpu-bind gpu-freq gpus:G gpus-per-node gpus-per-socket gpus-per-task gres gres-flags het-group hint
-ignore-signals input:i job-name:J jobid kill-on-invalid-dep licenses:L mail-type mail-user mcs-label mem mem-bind mem-per-cpu
-mem-per-gpu mincpus mpi msg-timeout network nodefile:F nodelist:w nodes:N ntasks:n ntasks-per-core ntasks-per-gpu
+extra-node-info:B gid gpu-bind gpu-freq gpus:G gpus-per-node gpus-per-socket gpus-per-task gres gres-flags het-group
+hint ignore-signals input:i job-name:J jobid kill-on-invalid-dep licenses:L mail-type mail-user mcs-label mem mem-bind
+mem-per-cpu mem-per-gpu mincpus mpi msg-timeout network nodefile:F nodelist:w nodes:N ntasks:n ntasks-per-core
+ntasks-per-gpu
 ntasks-per-node ntasks-per-socket ntasks-per-tres open-mode output:o partition:p prefer priority profile prolog qos:q
 relative:r reservation resources runtime segment signal slurmd-debug sockets-per-node switches task-epilog task-prolog
-thread-spec threads:T threads-per-core time:t time-min tmp treewidth tres-bind tres-per-task uid wait-all-nodes wckey wrap
-container-image container-mounts container-workdir container-name container-save container-env
+thread-spec threads:T threads-per-core time:t time-min tmp treewidth tres-bind tres-per-task uid wait-all-nodes wckey
+wrap container-image container-mounts container-workdir container-name container-save container-env
 """
 _FLAGS = """
 async bell consolidate-segments contiguous debugger-test disable-status:X exact external get-user-env help:h hold:H
-ignore-pbs interactive label:l multi-prog no-allocate:Z no-bell no-requeue no-shell overcommit:O oversubscribe:s parsable
-preserve-env:E quiet:Q quit-on-interrupt reboot spread-job spread-segments stepmgr test-only unbuffered:u usage
+ignore-pbs interactive label:l multi-prog no-allocate:Z no-bell no-requeue no-shell overcommit:O oversubscribe:s
+parsable preserve-env:E quiet:Q quit-on-interrupt reboot spread-job spread-segments stepmgr test-only unbuffered:u usage
 use-min-nodes verbose:v version:V wait-for-children whole
 container-mount-home no-container-mount-home container-remap-root no-container-remap-root container-entrypoint
 no-container-entrypoint container-writable container-readonly container-entrypoint-log
@@ -61,7 +62,7 @@ _KINDS, _LETTERS = _table()
 
 
 class Parsed(NamedTuple):
-    """Options by their long names (``True`` where one has no value; the last of several wins), and what comes after them.
+    """Options by their long names (``True`` where one has no value; the last of several wins), and what comes after.
 
     ``unknown`` are words that look like options and are none of Slurm's or pyxis's.
     """

@@ -49,10 +49,10 @@ def _become(config: dict[str, Any], enter: Callable[[], None], outputs: list[tup
         os.umask(0o022)
         enter()
         os.chdir(config["cwd"])
-        os.execve(config["argv"][0], config["argv"], config["environment"])
+        os.execve(config["argv"][0], config["argv"], config["environment"])  # noqa: S606
     except OSError as error:
         os.write(2, f"{error.filename or config['argv'][0]}: {error.strerror}\n".encode(errors="surrogateescape"))
-    except BaseException as error:  # noqa: BLE001 (nothing of ours may go on in this process)
+    except BaseException as error:
         os.write(2, f"{type(error).__name__}: {error}\n".encode(errors="replace"))
     finally:
         os._exit(126)
@@ -69,21 +69,30 @@ def _watch(
             selector.register(reader, selectors.EVENT_READ, number)
         code: int | None = None
         while code is None:
-            events = selector.select(_ROUND) if selector.get_map() else time.sleep(_ROUND)
-            for key, _ in events or ():
+            for key, _ in selector.select(_ROUND) if selector.get_map() else ():
                 if not _drain(key.fd, printed[key.data]):
                     selector.unregister(key.fd)
+            if not selector.get_map():
+                time.sleep(_ROUND)
             code = _reap(process)
-            if sum(map(len, printed)) > limits["output_bytes"]:
-                return None, f"it printed more than {limits['output_bytes'] >> 20} MiB"
-            if code is None and time.monotonic() > end:
-                return None, f"it did not end within {limits['seconds']:g} s"
-            if code is None and _memory() > limits["memory_mib"] << 20:
-                return None, f"it took more than {limits['memory_mib']} MiB of memory"
+            broken = _broken(limits, sum(map(len, printed)), time.monotonic() > end and code is None)
+            if broken:
+                return None, broken
         for number, reader in enumerate(readers):
             while _drain(reader, printed[number]) and sum(map(len, printed)) <= limits["output_bytes"]:
                 pass
     return code, None
+
+
+def _broken(limits: dict[str, Any], printed: int, late: bool) -> str | None:
+    """Return which bound is not kept."""
+    if printed > limits["output_bytes"]:
+        return f"it printed more than {limits['output_bytes'] >> 20} MiB"
+    if late:
+        return f"it did not end within {limits['seconds']:g} s"
+    if _memory() > limits["memory_mib"] << 20:
+        return f"it took more than {limits['memory_mib']} MiB of memory"
+    return None
 
 
 def _drain(reader: int, into: bytearray) -> bool:
@@ -97,7 +106,7 @@ def _drain(reader: int, into: bytearray) -> bool:
 
 
 def _reap(process: int) -> int | None:
-    """Reap all that has ended: the orphans of the sandbox are this process's. Return the script's exit code, if it is it."""
+    """Reap all that has ended, orphans too, and return the script's exit code if it is among them."""
     code = None
     with contextlib.suppress(ChildProcessError):
         while True:
