@@ -32,8 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
         return say_usage(str(error))
     if document is None:
         return 1
-    if arguments.ranks:
-        _keep_ranks(document, set(arguments.ranks))
+    if arguments.ranks and not _keep_ranks(document, set(arguments.ranks)):
+        return say_usage(f"no step has rank {', '.join(map(str, arguments.ranks))}")
     print_text(_text(document, arguments.format))
     return int(document["exit_code"] != 0)
 
@@ -121,7 +121,9 @@ def _fake(given: str) -> tuple[str, str]:
         raise UsageError(f"--fake-file {given}: {error.strerror}") from None
 
 
-def _keep_ranks(document: dict[str, Any], wanted: set[int]) -> None:
-    for job in document["jobs"]:
-        for step in job["steps"]:
-            step["ranks"] = [rank for rank in step["ranks"] if rank["rank"] in wanted]
+def _keep_ranks(document: dict[str, Any], wanted: set[int]) -> bool:
+    """Leave only some ranks in a document; return whether there are any."""
+    steps = [step for job in document["jobs"] for step in job["steps"]]
+    for step in steps:
+        step["ranks"] = [rank for rank in step["ranks"] if rank["rank"] in wanted]
+    return any(step["ranks"] for step in steps)

@@ -14,7 +14,7 @@ from jobspec.trace.collect import document
 from jobspec.trace.inside import layout
 from jobspec.trace.inside.directives import DirectiveError, sbatch_words
 from jobspec.trace.inside.slurm_options import parse
-from jobspec.trace.sandbox import SUBMIT_FOLDER, Limits, Request, base_environment, run
+from jobspec.trace.sandbox import SUBMIT_FOLDER, Limits, Request, UnusableError, base_environment, run
 
 if TYPE_CHECKING:
     from jobspec.diagnostics.model import Sink
@@ -65,7 +65,8 @@ def trace(path: str, options: Options) -> dict[str, Any]:
     given = _manifest(path, options) if is_manifest(path) else _script(path, options)
     job = _main_job(path, given, options)
     secrets = {name: f"secret-of-{name}" for name in given.secrets}
-    environment = secrets | options.environment
+    # With --export=NONE or a list nothing of the user's shell comes along (sbatch(1)).
+    environment = secrets | options.environment if _exports_all(job) else {}
     batch = layout.batch_environment(job["nodes"]) if job["kind"] == "batch" else {}
     job["slurm"] |= batch
     cwd = str(job["options"].get("chdir", SUBMIT_FOLDER))
@@ -81,7 +82,15 @@ def trace(path: str, options: Options) -> dict[str, Any]:
         limits=options.limits,
         unsafe=options.unsafe,
     )
-    return document(path, given.kind, job, run(request), base_environment() | options.environment)
+    try:
+        ran = run(request)
+    except UnusableError as error:
+        raise TraceError(f"cannot be made for the script: {error}") from None
+    return document(path, given.kind, job, ran, base_environment() | options.environment)
+
+
+def _exports_all(job: dict[str, Any]) -> bool:
+    return str(job["options"].get("export", "ALL")).split(",")[0] == "ALL"
 
 
 def is_manifest(path: str) -> bool:

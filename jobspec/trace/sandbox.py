@@ -67,6 +67,10 @@ class SandboxError(Exception):
     """A script cannot be run: there is no sandbox on this machine, or no interpreter for the script."""
 
 
+class UnusableError(Exception):
+    """A file or a folder that the script is to find cannot be made at its place."""
+
+
 class Limits(NamedTuple):
     """The bounds of a run; memory is that of all processes together, and of each, beside that of files."""
 
@@ -129,6 +133,7 @@ def run(request: Request) -> Ran:
 
     Raises:
         SandboxError: this machine does not allow a sandbox, and ``unsafe`` is not said.
+        UnusableError: what the script is to find cannot be made.
     """
     if not request.unsafe:
         return _run(_config(request, ROOT), request.limits)
@@ -140,6 +145,7 @@ def run(request: Request) -> Ran:
                 with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
                     file.write(text)
                 os.chmod(path, mode)
+        os.makedirs(os.path.join(root, "bin"))
         for path, target in config["links"]:
             if path.startswith(root):
                 os.symlink(target, path)
@@ -168,6 +174,8 @@ def _run(config: dict[str, Any], limits: Limits) -> Ran:
     if not said:
         raise SandboxError(f"the sandbox ended without an answer: {wrong.decode(errors='replace').strip()}")
     answer = json.loads(said)
+    if "unusable" in answer:
+        raise UnusableError(answer["unusable"])
     if "refused" in answer:
         raise SandboxError(answer["refused"])
     records = {name: (int(when), str(text)) for name, (when, text) in answer["records"].items()}
@@ -215,7 +223,7 @@ def _config(request: Request, root: str) -> dict[str, Any]:
         "alone": not request.unsafe,
         "root": root,
         "argv": [path],
-        "cwd": request.cwd,
+        "cwd": shown or root if request.unsafe else request.cwd,
         "environment": environment,
         "limits": request.limits._asdict() | {"processes": request.limits.processes + _counted_besides()},
         "stand_ins": STAND_INS,
@@ -259,7 +267,11 @@ def _library(root: str, real: str, python: str) -> list[tuple[str, str, int]]:
 
 
 def _fill(text: str, root: str, real: str, python: str) -> str:
-    return text.replace("@ROOT@", root).replace("@REAL@", real).replace("@PYTHON@", python)
+    # Without a sandbox no folder is made up: it would be made on this machine.
+    mkdir = f"{real}/mkdir" if root == ROOT else f"{real}/false"
+    return (
+        text.replace("@ROOT@", root).replace("@REAL@/mkdir", mkdir).replace("@REAL@", real).replace("@PYTHON@", python)
+    )
 
 
 def _system_files(host: str) -> list[tuple[str, str, int]]:

@@ -55,7 +55,7 @@ def _step(step: dict[str, Any], index: int) -> Iterator[str]:
     for word in step["unknown_options"]:
         yield f"  {_word(word)}   (not known to Slurm or pyxis)"
     yield from _indented(_container(step["container"]))
-    if not any(rank["programs"] for rank in step["ranks"]):
+    if step["ranks"] and not any(rank["programs"] for rank in step["ranks"]):
         yield f"  command: {_shortened(step['command'])}"
     first = step["ranks"][0] if step["ranks"] else None
     for rank in step["ranks"]:
@@ -216,6 +216,8 @@ def _ending(document: dict[str, Any]) -> Iterator[str]:
     elif document["exit_code"]:
         yield f"the script ended with exit code {document['exit_code']}"
     if document["stopped"] or document["exit_code"]:
+        if document["kind"] == "script":
+            yield "help: what only the cluster has can be given: --fake-file PATH, --env NAME=VALUE"
         yield from ("  " + one_line(line) for line in document["stderr"].splitlines()[-10:])
 
 

@@ -61,7 +61,7 @@ def plan_of(manifest: str, target: str) -> Plan:
 def leaves(document: dict[str, Any]) -> list[list[dict[str, Any]]]:
     """Return the last program of each rank of each step."""
     (job,) = document["jobs"]
-    return [[rank["programs"][-1] for rank in step["ranks"]] for step in job["steps"]]
+    return [[rank["programs"][-1] for rank in step["ranks"] if rank["programs"]] for step in job["steps"]]
 
 
 @pytest.mark.parametrize(("name", "target"), TARGETS, ids=["/".join(pair) for pair in TARGETS])

@@ -53,7 +53,10 @@ def main() -> None:
         kernel.hide()
     except OSError as error:
         _answer({"refused": f"{error.filename or 'the file system'}: {error.strerror}"})
-        return
+    try:
+        _fill_root(config)
+    except OSError as error:
+        _answer({"unusable": f"{error.filename}: {error.strerror}"})
     _answer(supervise(config, lambda: _enter(config, user), os.path.join(ROOT, "record")))
 
 
@@ -116,17 +119,7 @@ def _make_root(config: dict[str, Any]) -> None:
     os.mkdir("/new")
     limit = f"size={config['limits']['files_mib']}m,nr_inodes=200000,mode=777"
     kernel.mount("tmpfs", "/new", "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, limit)
-    for folder in (
-        "proc",
-        "dev/shm",
-        "tmp",
-        "etc",
-        "var/tmp",
-        f"{ROOT}/record",
-        f"{ROOT}/real",
-        "usr",
-        *config["folders"],
-    ):
+    for folder in ("proc", "dev/shm", "tmp", "etc", "var/tmp", f"{ROOT}/record", f"{ROOT}/real", "usr"):
         os.makedirs("/new/" + folder.lstrip("/"), exist_ok=True)
     _show_system(config["stand_ins"])
     for source, target in config["binds"]:
@@ -136,12 +129,18 @@ def _make_root(config: dict[str, Any]) -> None:
     _make_devices()
     kernel.mount("proc", "/new/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
     kernel.change_root("/new")
+
+
+def _fill_root(config: dict[str, Any]) -> None:
+    """Write the files of the stand-ins and those that the user wants to be there."""
     for path, text, mode in config["files"]:
         _write_file(path, text, mode)
     for path, target in config["links"]:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         if not os.path.lexists(path):
             os.symlink(target, path)
+    for folder in config["folders"]:
+        os.makedirs(folder, exist_ok=True)
     socket.sethostname(config["host"])
 
 

@@ -119,7 +119,7 @@ def job_environment(options: Options, names: list[str], job: int, folder: str) -
     per_node, tasks = number(options, "ntasks-per-node"), number(options, "ntasks")
     if tasks is None and per_node is not None:
         tasks = nodes * per_node
-    spread = _per_node(tasks or nodes, nodes, per_node)
+    spread = _spread(tasks or nodes, nodes)
     on_node = gpus(options)
     found: dict[str, object] = {
         "SLURM_JOB_ID": job,
@@ -220,7 +220,7 @@ def step_tasks(options: Options, nodes: int) -> list[Task]:
         tasks = nodes * (per_node or 1)
     if not 0 < tasks <= MOST_TASKS:
         raise LayoutError(f"--ntasks={tasks}: from 1 to {MOST_TASKS:,} can be traced")
-    counts = _per_node(tasks, nodes, per_node)
+    counts = _spread(tasks, nodes)
     if str(options.get("distribution", "")).startswith("cyclic"):
         order = sorted((local, node) for node, count in enumerate(counts) for local in range(count))
         return [Task(rank, node, local) for rank, (local, node) in enumerate(order)]
@@ -228,10 +228,12 @@ def step_tasks(options: Options, nodes: int) -> list[Task]:
     return [Task(rank, node, local) for rank, (node, local) in enumerate(places)]
 
 
-def _per_node(tasks: int, nodes: int, per_node: int | None) -> list[int]:
-    """Return the tasks of each node: as many as are asked for a node where that fits, else evenly."""
-    if per_node and per_node * nodes >= tasks:
-        return [min(per_node, max(0, tasks - per_node * node)) for node in range(nodes)]
+def _spread(tasks: int, nodes: int) -> list[int]:
+    """Return the tasks of each node: dealt out in turn, even where they are then numbered node by node.
+
+    Slurm's src/common/slurm_step_layout.c, ``_task_layout_block``: "we fake a cyclic distribution". It stops at the
+    CPUs of a node, of which there are enough here.
+    """
     least, more = divmod(tasks, nodes)
     return [least + (node < more) for node in range(nodes)]
 
