@@ -49,7 +49,7 @@ def document(source: str, kind: str, main: dict[str, Any], ran: Ran, base: dict[
         "exit_code": ran.code,
         "stopped": ran.stopped,
         "jobs": shown_jobs,
-        "faked_folders": sorted({_decode(one) for one in ran.records.get("folders", (0, ""))[1].split("\0") if one}),
+        "faked_folders": sorted({_decode(one) for one in ran.records.get("folders", "").split("\0") if one}),
         "stdout": ran.stdout[-_SHOWN_OUTPUT:],
         "stderr": ran.stderr[-_SHOWN_OUTPUT:],
     }
@@ -75,7 +75,7 @@ _OF_JOB: dict[str, Any] = {
     "kind": str, "options": _OPTIONS, "unknown": _TEXTS, "nodes": _TEXTS, "slurm": {str: str}
 }  # fmt: skip
 _OF_STEP: dict[str, Any] = {
-    "job": int, "step": int, "begin": int, "options": _OPTIONS, "unknown": _TEXTS, "command": _TEXTS, "cwd": str,
+    "job": int, "step": int, "order": [int], "options": _OPTIONS, "unknown": _TEXTS, "command": _TEXTS, "cwd": str,
     "nodes": _TEXTS, "tasks": int, "per_node": int, "ranks": [[int]], "slurm": {str: {str: str}}, "codes": {str: int},
 }  # fmt: skip
 
@@ -97,7 +97,7 @@ def _is(value: Any, shape: Any) -> bool:
 def _jobs(ran: Ran) -> dict[int, dict[str, Any]]:
     """Return the allocations that the script has asked for, by their index."""
     found = {}
-    for name, (_, text) in ran.records.items():
+    for name, text in ran.records.items():
         match = re.fullmatch(r"job-(\d{1,4})\.json", name)
         record = _json(text) if match else {}
         if match and _has(record, _OF_JOB) and record["nodes"] and record["kind"] in ("sbatch", "salloc", "srun"):
@@ -106,35 +106,22 @@ def _jobs(ran: Ran) -> dict[int, dict[str, Any]]:
 
 
 def _steps(ran: Ran) -> list[dict[str, Any]]:
-    """Return the calls of srun in their order; those that ran at the same time are ordered by what they are."""
+    """Return the calls of srun in the order in which the script starts them."""
     found = []
-    for name, (_, text) in ran.records.items():
+    for name, text in ran.records.items():
         record = _json(text) if re.fullmatch(r"step-\d{1,4}-\d{1,6}\.json", name) else {}
         if _has(record, _OF_STEP) and all(len(one) == 3 and one[1] >= 0 for one in record["ranks"]):
             found.append(record)
-    found.sort(key=lambda one: one["begin"])
-    groups: list[list[dict[str, Any]]] = []
-    latest = 0
-    for step in found:
-        if not groups or step["begin"] >= latest:
-            groups.append([])
-        groups[-1].append(step)
-        latest = max(latest, step["end"] if _is(step.get("end"), int) else 1 << 63)
-    return [step for group in groups for step in sorted(group, key=_identity)]
-
-
-def _identity(step: dict[str, Any]) -> str:
-    return json.dumps([step["job"], step["options"], step["command"], step["nodes"]], sort_keys=True)
+    return sorted(found, key=lambda one: one["order"])
 
 
 def _calls(ran: Ran) -> list[Call]:
     found = []
-    for name, (when, text) in ran.records.items():
-        match = re.fullmatch(r"call-(\d+)(-b)?", name)
-        call = _call(text) if match else None
-        if match and call:
-            found.append(((when, int(match[1]), name), call))
-    return [call for _, call in sorted(found, key=lambda one: one[0])]
+    for name, text in ran.records.items():
+        call = _call(text) if name.startswith("call-") else None
+        if call:
+            found.append(call)
+    return found
 
 
 def _call(text: str) -> Call | None:

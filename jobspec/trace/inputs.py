@@ -13,6 +13,7 @@ from jobspec.trace import masks
 from jobspec.trace.collect import document
 from jobspec.trace.inside import layout
 from jobspec.trace.inside.directives import DirectiveError, sbatch_words
+from jobspec.trace.inside.launch import AT, FIRST_JOB, SUBMITTED, script_mark
 from jobspec.trace.inside.slurm_options import parse
 from jobspec.trace.sandbox import SUBMIT_FOLDER, Limits, Request, UnusableError, base_environment, run
 
@@ -74,7 +75,7 @@ def trace(path: str, options: Options) -> dict[str, Any]:
         script=(_SPOOLED if job["kind"] == "batch" else f"{SUBMIT_FOLDER}.script", given.text),
         folder=given.folder,
         cwd=cwd if cwd.startswith("/") else f"{SUBMIT_FOLDER}/{cwd}",
-        environment=environment | job["slurm"] | {"JOBSPEC_TRACE_AT": "0"},
+        environment=environment | job["slurm"] | {AT: "0", SUBMITTED: script_mark(given.text)},
         fakes=given.fakes | options.fakes,
         ranks=options.ranks,
         all_ranks=options.all_ranks,
@@ -168,7 +169,7 @@ def _main_job(path: str, given: _Input, options: Options) -> dict[str, Any]:
             return {"kind": "login", "options": {}, "unknown": [], "nodes": ["login"], "slurm": {}}
         own.setdefault("job-name", "sbatch" if path == "-" else os.path.basename(path))
         names = layout.node_names(own, layout.job_nodes(own))
-        slurm = layout.job_environment(own, names, 1000, SUBMIT_FOLDER)
+        slurm = layout.job_environment(own, names, FIRST_JOB, SUBMIT_FOLDER)
     except (DirectiveError, layout.LayoutError) as error:
         raise TraceError(f"sbatch would refuse it: {error}") from None
     unknown = [*parsed.unknown, *parsed.rest, *(["hetjob"] if more else [])]

@@ -112,7 +112,7 @@ class Ran(NamedTuple):
     stopped: str | None
     stdout: str
     stderr: str
-    records: dict[str, tuple[int, str]]
+    records: dict[str, str]
 
 
 def base_environment(root: str = ROOT) -> dict[str, str]:
@@ -178,8 +178,8 @@ def _run(config: dict[str, Any], limits: Limits) -> Ran:
         raise UnusableError(answer["unusable"])
     if "refused" in answer:
         raise SandboxError(answer["refused"])
-    records = {name: (int(when), str(text)) for name, (when, text) in answer["records"].items()}
-    return Ran(answer["code"], answer["stopped"], _text(answer["stdout"]), _text(answer["stderr"]), records)
+    printed = _text(answer["stdout"]), _text(answer["stderr"])
+    return Ran(answer["code"], answer["stopped"], *printed, answer["records"])
 
 
 def _text(latin: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from jobspec.trace.compare import changed_words, program_key
 from jobspec.trace.masks import MASK
 
 _WIDTH = 110
+_REFUSED = re.compile(r"(?:srun|sbatch|salloc): error: ")
 
 
 def tree(document: dict[str, Any]) -> str:
@@ -211,6 +213,8 @@ def _ending(document: dict[str, Any]) -> Iterator[str]:
     missing = sorted({program["argv"][0] for program in _all_programs(document) if not program["stand_in"]})
     if missing:
         yield f"not on this machine, and taken as if they had run: {one_line(' '.join(missing))}"
+    if not document["exit_code"]:
+        yield from (one_line(line) for line in document["stderr"].splitlines() if _REFUSED.match(line))
     if document["stopped"]:
         yield f"stopped: {document['stopped']}"
     elif document["exit_code"]:

@@ -10,7 +10,6 @@ import os
 import stat
 import subprocess
 import sys
-import time
 from typing import Any
 
 from jobspec.trace.inside import layout, nodes
@@ -19,6 +18,8 @@ from jobspec.trace.inside.slurm_options import Parsed, parse
 
 #: Where a process is: the job's index, and the step and the rank where it is a task's. No part of what the job sets.
 AT = "JOBSPEC_TRACE_AT"
+#: The scripts that this process is part of: one that submits itself is not followed for ever.
+SUBMITTED = "JOBSPEC_TRACE_SUBMITTED"
 #: The number of the first job.
 FIRST_JOB = 1000
 #: Tasks that run at once; more are run node by node.
@@ -131,8 +132,8 @@ def _sbatch(state: _State, words: list[str]) -> int:
     parsed = Parsed(own.options | given.options, arguments, own.unknown + given.unknown)
     name = "wrap" if "wrap" in given.options else os.path.basename(given.rest[0]) if given.rest else "sbatch"
     parsed.options.setdefault("job-name", name)
-    ancestors = os.environ.get("JOBSPEC_TRACE_SUBMITTED", "").split()
-    mark = str(hash_of(text))
+    ancestors = os.environ.get(SUBMITTED, "").split()
+    mark = script_mark(text)
     follow = mark not in ancestors
     index, set_by_slurm = _allocate(state, "sbatch", parsed, script=text, arguments=arguments, followed=follow)
     number = FIRST_JOB + index
@@ -141,7 +142,7 @@ def _sbatch(state: _State, words: list[str]) -> int:
     if follow:
         environment = _exported(state, str(parsed.options.get("export", "ALL")))
         environment |= set_by_slurm | layout.batch_environment(layout.expand(set_by_slurm["SLURM_JOB_NODELIST"]))
-        environment |= {AT: str(index), "JOBSPEC_TRACE_SUBMITTED": " ".join([*ancestors, mark])}
+        environment |= {AT: str(index), SUBMITTED: " ".join([*ancestors, mark])}
         place = os.path.join(state.record, f"job-{index}.script")
         with open(place, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(text)
@@ -150,11 +151,11 @@ def _sbatch(state: _State, words: list[str]) -> int:
     return 0  # what becomes of the job, sbatch does not know
 
 
-def hash_of(text: str) -> int:
-    """Return a number that tells scripts apart; that of Python differs from run to run."""
+def script_mark(text: str) -> str:
+    """Return what tells scripts apart."""
     import zlib
 
-    return zlib.crc32(text.encode(errors="surrogateescape"))
+    return str(zlib.crc32(text.encode(errors="surrogateescape")))
 
 
 def _script_of(given: Parsed) -> tuple[str, list[str]]:
@@ -171,8 +172,10 @@ def _script_of(given: Parsed) -> tuple[str, list[str]]:
 
 def _srun(state: _State, words: list[str]) -> int:
     parsed = parse(words, "srun")
+    if not parsed.rest:
+        raise layout.LayoutError("No command given to execute.")
     if "SLURM_JOB_ID" not in os.environ:  # on a login node srun asks for the nodes itself
-        parsed.options.setdefault("job-name", os.path.basename(parsed.rest[0]) if parsed.rest else "srun")
+        parsed.options.setdefault("job-name", os.path.basename(parsed.rest[0]))
         index, set_by_slurm = _allocate(state, "srun", parsed)
         os.environ.update(set_by_slurm)
         os.environ[AT] = str(index)
@@ -183,7 +186,7 @@ def _srun(state: _State, words: list[str]) -> int:
     step = _take_number(state, f"step-{job}", _MOST_STEPS)
     chosen = _chosen(state, tasks)
     about: dict[str, Any] = {
-        "job": job, "step": step, "begin": time.monotonic_ns(), "options": parsed.options, "unknown": parsed.unknown,
+        "job": job, "step": step, "order": _ancestry(), "options": parsed.options, "unknown": parsed.unknown,
         "command": parsed.rest, "cwd": os.getcwd(), "nodes": names, "tasks": len(tasks),
         "per_node": max(sum(one.node == node for one in tasks) for node in range(len(names))), "codes": {},
         "ranks": [[one.rank, one.node, one.local] for one in chosen],
@@ -191,9 +194,6 @@ def _srun(state: _State, words: list[str]) -> int:
     }  # fmt: skip
     name = f"step-{job}-{step}.json"
     _write(state, name, about)
-    if not parsed.rest:
-        sys.stderr.write("srun: fatal: No command given to execute.\n")
-        return 1
     if "chdir" in parsed.options:
         os.makedirs(str(parsed.options["chdir"]), exist_ok=True)
     environment = _exported(state, str(options.get("export", "ALL")))
@@ -204,8 +204,23 @@ def _srun(state: _State, words: list[str]) -> int:
         lambda task: _start(state, task, about, environment, stdin),
         together=len(chosen) <= _AT_ONCE,
     )
-    _write(state, name, about | {"end": time.monotonic_ns()})
+    _write(state, name, about)
     return max(about["codes"].values(), default=0)  # srun(1): the highest exit code of any task
+
+
+def _ancestry() -> list[int]:
+    """Return the numbers of this process and those that it comes from, the oldest first.
+
+    They order steps as the script has them, also those that run at the same time: a shell forks in that order.
+    """
+    found = [os.getpid()]
+    while found[0] > 1:
+        try:
+            with open(f"/proc/{found[0]}/stat", encoding="utf-8", errors="replace") as file:
+                found.insert(0, int(file.read().rpartition(")")[2].split()[1]))
+        except (OSError, ValueError, IndexError):
+            break
+    return found
 
 
 def _chosen(state: _State, tasks: list[layout.Task]) -> list[layout.Task]:

@@ -147,17 +147,23 @@ def _end_all(process: int, alone: bool) -> None:
             return
 
 
+def _made(entry: os.DirEntry[str]) -> tuple[int, int]:
+    """Return what orders files by when they were made: in memory they are numbered so (Linux, mm/shmem.c)."""
+    found = entry.stat(follow_symlinks=False)
+    return found.st_mtime_ns, found.st_ino
+
+
 def _records(folder: str) -> dict[str, Any]:
-    """Return the records by name, with the time of each; as many as fit."""
+    """Return the records by name, in the order in which they were made; as many as fit."""
     found: dict[str, Any] = {}
     left = _MOST_RECORDS
     with contextlib.suppress(OSError):
-        for entry in sorted(os.scandir(folder), key=lambda one: one.name):
+        for entry in sorted(os.scandir(folder), key=_made):
             if entry.is_file(follow_symlinks=False) and not entry.name.endswith((".new", ".script")):
                 with open(entry.path, "rb") as file:
                     data = file.read(left + 1)
                 left -= len(data)
                 if left < 0:
                     break
-                found[entry.name] = [entry.stat().st_mtime_ns, data.decode("latin-1")]
+                found[entry.name] = data.decode("latin-1")
     return found
