@@ -64,7 +64,7 @@ def _decode(latin: str) -> str:
 def _json(text: str) -> dict[str, Any]:
     try:
         found = json.loads(_decode(text))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

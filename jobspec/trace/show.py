@@ -116,7 +116,7 @@ def _changed_words(own: list[str], other: list[str]) -> Iterator[str]:
 
 
 def _changes(own: dict[str, str], other: dict[str, str]) -> Iterator[str]:
-    yield from (f"{name}={_word(value)}" for name, value in own.items() if other.get(name) != value)
+    yield from (f"{one_line(name)}={_word(value)}" for name, value in own.items() if other.get(name) != value)
     yield from (f"{one_line(name)} is not set" for name in other if name not in own)
 
 
@@ -128,7 +128,7 @@ def _program(program: dict[str, Any], before: dict[str, Any] | None = None) -> I
         yield "  the same environment" + (", but" if program["environment"] != before["environment"] else "")
         yield from (f"  {line}" for line in _changes(program["environment"], before["environment"]))
     else:
-        yield from (f"  {name}={_word(value)}" for name, value in program["environment"].items())
+        yield from (f"  {one_line(name)}={_word(value)}" for name, value in program["environment"].items())
     yield from (f"  {one_line(name)} is not set" for name in program["unset"])
     yield from (f"  {line}" for line in _workers(program, None))
 

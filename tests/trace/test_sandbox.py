@@ -215,7 +215,7 @@ echo garbage >call-1; printf '5\0\0\0' >call-2; printf '1\0/\0\0a\0b\0c\0JOBSPEC
 echo '{' >job-1.json; mkfifo step-0-0.json; ln -s /etc/passwd step-0-1.json; mkdir folders
 head -c 300 /dev/urandom >step-0-2.json
 echo '{"kind":1,"options":2,"unknown":3,"nodes":4,"slurm":5}' >job-2.json
-echo '[[[[' >step-0-3.json; rm -rf /run/jobspec/bin; uv sync
+head -c 200000 /dev/zero | tr '\0' '[' >step-0-3.json; rm -rf /run/jobspec/bin; uv sync
 """
     code, _ = traced(HEAD + "exec 2>/dev/null\n" + body)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 _ROUND = 0.05  # seconds between two looks at the processes
-_MOST_RECORDS = 64 << 20  # bytes
+_MOST_RECORDS = 32 << 20  # bytes
 _BLOCK = 1 << 16
 
 
@@ -29,12 +29,15 @@ def supervise(config: dict[str, Any], enter: Callable[[], None], record: str) ->
     printed = [bytearray(), bytearray()]
     code, stopped = _watch(process, [reader for reader, _ in outputs], printed, config["limits"])
     _end_all(process, bool(config["alone"]))
+    records, whole = _records(record)
+    if not whole and not stopped:
+        code, stopped = None, f"what it calls takes more than {_MOST_RECORDS >> 20} MiB to write down"
     return {
         "code": code,
         "stopped": stopped,
         "stdout": printed[0].decode("latin-1"),
         "stderr": printed[1].decode("latin-1"),
-        "records": _records(record),
+        "records": records,
     }
 
 
@@ -153,9 +156,9 @@ def _made(entry: os.DirEntry[str]) -> tuple[int, int]:
     return found.st_mtime_ns, found.st_ino
 
 
-def _records(folder: str) -> dict[str, Any]:
-    """Return the records by name, in the order in which they were made; as many as fit."""
-    found: dict[str, Any] = {}
+def _records(folder: str) -> tuple[dict[str, str], bool]:
+    """Return the records by name, in the order in which they were made, and whether they are all that there are."""
+    found: dict[str, str] = {}
     left = _MOST_RECORDS
     with contextlib.suppress(OSError):
         for entry in sorted(os.scandir(folder), key=_made):
@@ -164,6 +167,6 @@ def _records(folder: str) -> dict[str, Any]:
                     data = file.read(left + 1)
                 left -= len(data)
                 if left < 0:
-                    break
+                    return found, False
                 found[entry.name] = data.decode("latin-1")
-    return found
+    return found, True
