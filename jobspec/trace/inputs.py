@@ -79,7 +79,7 @@ def trace(path: str, options: Options) -> dict[str, Any]:
         fakes=given.fakes | options.fakes,
         ranks=options.ranks,
         all_ranks=options.all_ranks,
-        host=job["nodes"][0] if job["kind"] == "batch" else "login",
+        hosts=tuple(job["nodes"] if job["kind"] == "batch" else ["login", *layout.node_names({}, 256)]),
         limits=options.limits,
         unsafe=options.unsafe,
     )
@@ -169,7 +169,7 @@ def _main_job(path: str, given: _Input, options: Options) -> dict[str, Any]:
             return {"kind": "login", "options": {}, "unknown": [], "nodes": ["login"], "slurm": {}}
         own.setdefault("job-name", "sbatch" if path == "-" else os.path.basename(path))
         names = layout.node_names(own, layout.job_nodes(own))
-        slurm = layout.job_environment(own, names, FIRST_JOB, SUBMIT_FOLDER)
+        slurm = layout.job_environment(own, names, FIRST_JOB, SUBMIT_FOLDER) | layout.made_up_environment(own, names)
     except (DirectiveError, layout.LayoutError) as error:
         raise TraceError(f"sbatch would refuse it: {error}") from None
     unknown = [*parsed.unknown, *parsed.rest, *(["hetjob"] if more else [])]

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from jobspec.resources import read_package_text
+from jobspec.trace.inside.layout import address
 
 ROOT = "/run/jobspec"
 #: Where a job finds the folder that it was submitted from.
@@ -91,6 +92,7 @@ class Request(NamedTuple):
         environment: all that it finds in its environment, beside what every process of the sandbox has.
         fakes: files and, with a slash at the end, folders that it finds, with their contents.
         ranks: ranks that run besides the usual ones.
+        hosts: the names that have addresses; the first is that of the machine.
     """
 
     script: tuple[str, str]
@@ -100,7 +102,7 @@ class Request(NamedTuple):
     fakes: dict[str, str]
     ranks: tuple[int, ...] = ()
     all_ranks: bool = False
-    host: str = "node001"
+    hosts: tuple[str, ...] = ("node001",)
     limits: Limits = Limits()
     unsafe: bool = False
 
@@ -211,7 +213,7 @@ def _config(request: Request, root: str) -> dict[str, Any]:
         (f"{root}/config.json", json.dumps(settings), 0o644),
         (path, text, 0o755),
         *_library(root, real, python),
-        *_system_files(request.host),
+        *_system_files(request.hosts),
         *((name, content, 0o755) for name, content in request.fakes.items() if not name.endswith("/")),
     ]
     links = [(f"{root}/bin/{name}", f"{root}/lib/{kind}") for kind, names in _KINDS.items() for name in names]
@@ -227,7 +229,7 @@ def _config(request: Request, root: str) -> dict[str, Any]:
         "environment": environment,
         "limits": request.limits._asdict() | {"processes": request.limits.processes + _counted_besides()},
         "stand_ins": STAND_INS,
-        "host": request.host,
+        "host": request.hosts[0],
         "binds": binds,
         "overlay": [shown, SUBMIT_FOLDER] if shown else None,
         "folders": [name for name in request.fakes if name.endswith("/")] + [request.cwd, environment["HOME"]],
@@ -274,10 +276,8 @@ def _fill(text: str, root: str, real: str, python: str) -> str:
     )
 
 
-def _system_files(host: str) -> list[tuple[str, str, int]]:
-    stem = host.rstrip("0123456789")
-    width = len(host) - len(stem)
-    addresses = [f"198.18.{number // 256}.{number % 256} {stem}{number:0{width}}" for number in range(1, 257)]
+def _system_files(hosts: tuple[str, ...]) -> list[tuple[str, str, int]]:
+    addresses = (f"{address(name)} {name}" for name in hosts)
     return [
         ("/etc/passwd", "root:x:0:0:root:/root:/bin/bash\nuser:x:64999:64999::/home/user:/bin/bash\n", 0o644),
         ("/etc/group", "root:x:0:\nuser:x:64999:\n", 0o644),

@@ -82,7 +82,7 @@ def test_folder_of_sbatch(traced: Any, tmp_path: Path) -> None:
 
 def test_script_from_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A dash is a script where it begins as one."""
-    data = io.BufferedReader(io.BytesIO(b"#!/bin/bash\nsrun -n 3 uv run x\n"))  # type: ignore[arg-type]
+    data = io.BufferedReader(io.BytesIO(b"#!/bin/bash\nsrun -n 3 uv run x\n"))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(data))
 
     assert run(["trace", "-", "--format", "json"]) == 0

@@ -92,6 +92,7 @@ def _allocate(state: _State, kind: str, parsed: Parsed, **more: Any) -> tuple[in
     names = layout.node_names(parsed.options, layout.job_nodes(parsed.options))
     index = 1 + _take_number(state, "job", _MOST_JOBS)  # the script's own is 0
     set_by_slurm = layout.job_environment(parsed.options, names, FIRST_JOB + index, os.getcwd())
+    set_by_slurm |= layout.made_up_environment(parsed.options, names)
     _write(
         state,
         f"job-{index}.json",

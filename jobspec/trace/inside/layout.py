@@ -12,6 +12,9 @@ from typing import NamedTuple
 #: Nodes and tasks beyond these are taken for a mistake of the script.
 MOST_NODES, MOST_TASKS = 20_000, 200_000
 
+#: CPUs of a node, where the job does not say.
+CPUS = 64
+
 Options = dict[str, "str | bool"]
 
 
@@ -171,6 +174,25 @@ def _array(text: str, job: int) -> dict[str, object]:
         "SLURM_ARRAY_TASK_MIN": min(tasks),
         "SLURM_ARRAY_TASK_MAX": max(tasks),
     }
+
+
+def made_up_environment(options: Options, names: list[str]) -> dict[str, str]:
+    """Return variables of a job that follow from the machines: their GPUs, CPUs and addresses, which are made up."""
+    cpus = (number(options, "cpus-per-task") or 0) * (number(options, "ntasks-per-node") or 1) or CPUS
+    found = {
+        "SLURM_CPUS_ON_NODE": str(cpus),
+        "SLURM_JOB_CPUS_PER_NODE": _counted([cpus] * len(names)),
+        "SLURM_LAUNCH_NODE_IPADDR": address(names[0]),
+    }
+    devices = ",".join(map(str, range(gpus(options))))
+    return found | ({"CUDA_VISIBLE_DEVICES": devices} if devices else {})
+
+
+def address(name: str) -> str:
+    """Return a node's address, by its number: one of those that are kept for tests (RFC 2544)."""
+    found = re.search(r"(\d{1,6})\Z", name)
+    index = int(found[1]) if found else 0
+    return f"198.18.{index // 256 % 256}.{index % 256}"
 
 
 def batch_environment(names: list[str]) -> dict[str, str]:
