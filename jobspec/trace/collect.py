@@ -131,13 +131,14 @@ def _call(text: str) -> Call | None:
         return None
     count, cwd, named = int(words[0]), words[1], words[2]
     path, *argv = words[4 : 5 + count]
-    if not named:
-        argv = [os.path.basename(path) if os.path.dirname(path) in _SYSTEM_FOLDERS else path, *argv]
+    argv = argv if named else [path, *argv]
     pairs = (_decode(word).split("=", 1) for word in words[5 + count :] if "=" in word)
     environment = {one[0]: one[1] for one in pairs}
     at = environment.get("JOBSPEC_TRACE_AT", "0").split("/")
     if not argv or not all(part.isdigit() for part in at):
         return None
+    if os.path.dirname(argv[0]) in _SYSTEM_FOLDERS:  # found by PATH, most likely
+        argv[0] = os.path.basename(argv[0])
     step, rank = (int(at[1]), int(at[2])) if len(at) > 2 else (None, None)
     return Call((int(at[0]), step, rank), [_decode(word) for word in argv], _decode(cwd), environment)
 

@@ -159,6 +159,15 @@ def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -
     assert arguments[0] in said.err
 
 
+def test_programs_by_their_paths(traced: Any) -> None:
+    """A program of an image is recorded by the path that it is called by; one below /usr can only be missing."""
+    unused = "# /proc/x/python /usr/local/cuda-99/bin/nsys\n"
+    body = "srun bash -c '/opt/venv/bin/python a.py && /usr/bin/python3 b.py'"
+    programs = traced(unused + body)["jobs"][0]["steps"][0]["ranks"][0]["programs"]
+
+    assert [one["argv"] for one in programs] == [["/opt/venv/bin/python", "a.py"], ["python3", "b.py"]]
+
+
 def test_what_cannot_be_made(capsys: pytest.CaptureFixture[str]) -> None:
     """A file that the sandbox cannot have at its place is named."""
     script = str(GOLDEN / "node-check" / "srun-native.sh")

@@ -8,6 +8,7 @@ user, whose processes can be counted (the kernel counts none of root's), with th
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -136,8 +137,8 @@ def _fill_root(config: dict[str, Any]) -> None:
     for path, text, mode in config["files"]:
         _write_file(path, text, mode)
     for path, target in config["links"]:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        if not os.path.lexists(path):
+        with contextlib.suppress(OSError):  # what a script names below /usr has no place there
+            os.makedirs(os.path.dirname(path), exist_ok=True)
             os.symlink(target, path)
     for folder in config["folders"]:
         os.makedirs(folder, exist_ok=True)

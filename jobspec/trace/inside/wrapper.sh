@@ -1,6 +1,6 @@
 #!/bin/sh
 # A stand-in for a program that starts another one. One that is only recorded is recorded with it, any other one runs.
-@ROOT@/bin/record-as "${0##*/}" "$@"
+@ROOT@/bin/record-as "$0" "$@"
 for word do
   case $word in
     -* | profile | [0-9]*) ;;
