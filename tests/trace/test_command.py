@@ -80,6 +80,21 @@ def test_folder_of_sbatch(traced: Any, tmp_path: Path) -> None:
     assert first_program(document)["argv"] == ["uv", "run", "found", "/job"]
 
 
+def test_home_folder_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a script that lies in the home folder, or above it, only the script itself can be seen."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "private").write_text("secret")
+    script = tmp_path / "job.sh"
+    script.write_text("#!/bin/bash\n#SBATCH -N1\necho *\n")
+    alone = trace(str(script), Options())["stdout"]
+    monkeypatch.setenv("HOME", str(tmp_path / "below"))
+    above = trace(str(script), Options())["stdout"]
+    monkeypatch.setenv("HOME", "/elsewhere")
+
+    assert (alone, above) == ("*\n", "*\n")
+    assert trace(str(script), Options())["stdout"] == "job.sh private\n"
+
+
 def test_script_from_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A dash is a script where it begins as one."""
     data = io.BufferedReader(io.BytesIO(b"#!/bin/bash\nsrun -n 3 uv run x\n"))

@@ -53,7 +53,7 @@ def main() -> None:
         kernel.raise_loopback()
         kernel.hide()
     except OSError as error:
-        _answer({"refused": f"{error.filename or 'the file system'}: {error.strerror}"})
+        _answer({"refused": f"{(error.filename or '/').removeprefix('/new')}: {error.strerror}"})
     try:
         _fill_root(config)
     except OSError as error:
