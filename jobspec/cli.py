@@ -52,6 +52,24 @@ def _parser() -> argparse.ArgumentParser:
 
     _add_losses(verbs.add_parser("losses", help="show how trainings went, from their logs", allow_abbrev=False))
 
+    trace = verbs.add_parser("trace", help="show what a manifest or a script would run", allow_abbrev=False)
+    trace.add_argument("path", metavar="MANIFEST|SCRIPT", help="a YAML file, a shell script, or -")
+    trace.add_argument("--format", choices=("tree", "table", "json"), default="tree", help="default: tree")
+    trace.add_argument(
+        "--rank", dest="ranks", type=int, metavar="N", action="append", default=[], help="only this rank"
+    )
+    _add_run(trace)
+
+    diff = verbs.add_parser("diff", help="show what two manifests or scripts do differently", allow_abbrev=False)
+    diff.add_argument("a", metavar="A", help="a YAML file, a shell script, or -")
+    diff.add_argument("b", metavar="B")
+    diff.add_argument("--format", choices=("human", "json"), default="human", help="default: human")
+    diff.add_argument(
+        "--ignore", metavar="PART[.NAME]", action="append", default=[], help="such as output or environment.SEED"
+    )
+    diff.set_defaults(ranks=[])
+    _add_run(diff)
+
     verbs.add_parser("targets", help="list the kinds of script", allow_abbrev=False)
 
     schema = verbs.add_parser("schema", help="print a JSON schema, for an editor", allow_abbrev=False)
@@ -59,9 +77,29 @@ def _parser() -> argparse.ArgumentParser:
         "name",
         nargs="?",
         default="job",
-        choices=("job", "cluster", "model", "diagnostics", "diagnosis", "losses", "signatures"),
+        choices=("job", "cluster", "model", "diagnostics", "diagnosis", "diff", "losses", "signatures", "trace"),
     )
     return parser
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    """Add what is said of the run of a script in the sandbox."""
+    parser.add_argument("--target", metavar="NAME", help="kind of script, instead of the manifest's own")
+    parser.add_argument("--nodes", type=int, metavar="N", help="as `sbatch --nodes`; default: the script's")
+    parser.add_argument("--all-ranks", action="store_true", help="run all ranks; default: those at the ends")
+    parser.add_argument(
+        "--env", metavar="NAME=VALUE", action="append", default=[], help="what the user's shell has set"
+    )
+    parser.add_argument(
+        "--fake-file", metavar="PATH[=FILE]", action="append", default=[], help="a file, or folder/, that is there"
+    )
+    parser.add_argument("--chdir", metavar="DIR", help="where sbatch is called; default: the script's folder")
+    parser.add_argument("--seconds", type=float, metavar="S", default=30, help="bound of the time; default: 30")
+    parser.add_argument("--processes", type=int, metavar="N", default=512, help="bound of the processes; default: 512")
+    parser.add_argument("--memory", type=int, metavar="MIB", default=2048, help="bound of the memory; default: 2048")
+    parser.add_argument("--output", type=int, metavar="MIB", default=16, help="bound of what is printed; default: 16")
+    parser.add_argument("--unsafe", action="store_true", help="run without a sandbox, where none can be made")
+    parser.set_defaults(color="auto")
 
 
 def _add_losses(parser: argparse.ArgumentParser) -> None:

@@ -17,6 +17,7 @@ NEEDED: dict[tuple[str, ...], set[str]] = {
     ("--version",): set(),
     ("explain", "JS201"): {"inspect", "dataclasses"},
     ("diagnose", "tests/diagnose/cases/022-cuda-oom-moe-ep4.log"): {"inspect", "dataclasses"},
+    ("trace", "tests/trace/scripts/cases.sh"): {"inspect", "dataclasses", "difflib"},
     ("check", MANIFEST): {"yaml", "inspect", "dataclasses"},
     ("compile", MANIFEST): {"yaml", "jinja2", "inspect", "dataclasses", "pathlib"},
 }
