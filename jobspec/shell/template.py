@@ -58,7 +58,6 @@ def environment() -> Environment:
         comment=show_comment,
         export=lambda variable: show_export(variable.name, variable.value),
         guard=show_guard,
-        command_comment=lambda command: show_comment(show_command(command)),
         indented=lambda command, columns: indent(show_command(command), columns),
         array=show_array,
         alternatives=lambda numbers: Sh(" | ".join(str(number) for number in numbers)),

@@ -63,18 +63,18 @@ Why it matters: a target that passed over it would run another job.
 Example:
 
 ```yaml
-target: interactive
-slurm: {array: 0-3}
+target: torchrun
+launch: {numa_nodes: 2}
 ```
 
 Use instead:
 
 ```yaml
 target: srun-native
-slurm: {array: 0-3}
+launch: {numa_nodes: 2}
 ```
 
-Source: salloc(1), which has no --array and no --requeue
+Source: torch/distributed/run.py, which starts all ranks of a node alike
 """,
 )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from jobspec.ir.plan import Plan, Scope, Spread, Step, StepKind
 from jobspec.shell.commands import Command, command
 from jobspec.shell.sbatch import Directive
@@ -14,16 +16,11 @@ from jobspec.targets.sbatch import (
     exports,
     plain_main,
     program_values,
-    rank_prefixes,
     step_flags,
 )
 
-# Options of sbatch that salloc does not have, and the key of the manifest that sets each.
-_BATCH_ONLY = {
-    "array": "/slurm/array",
-    "requeue": "/slurm/requeue",
-    "no-requeue": "/slurm/requeue",
-}
+# Options of sbatch that have no meaning in a shell: it is one job, which nobody queues again.
+_BATCH_ONLY = frozenset(("array", "requeue", "no-requeue"))
 # Options that both have, of those that can stand in `slurm.sbatch` (salloc(1)).
 _OF_SALLOC = frozenset(
     (
@@ -51,10 +48,8 @@ def _unsupported(plan: Plan) -> dict[str, str]:
     """Return what a shell cannot have: the places in the manifest, and what stands there."""
     found = {}
     for option, _ in plan.job.options:
-        if option not in _OF_SALLOC:
-            found[_BATCH_ONLY.get(option, "/slurm/sbatch")] = f"`--{option}` of sbatch"
-    for launch in plan.launches:
-        found |= rank_prefixes(launch)
+        if option not in _OF_SALLOC and option not in _BATCH_ONLY:
+            found["/slurm/sbatch"] = f"`--{option}` of sbatch"
     return found
 
 
@@ -70,14 +65,16 @@ def _compile(plan: Plan) -> Script:
     shell_program = render(
         "interactive/shell.sh.j2",
         **program_values(plan, first, alone=True),
-        launches=[(launch.name, _on_this_node(plan, launch)) for launch in plan.launches],
+        launches=[(*_function(plan, launch), _on_this_node(plan, launch)) for launch in plan.launches],
     )
-    asked = [*allocation(plan.job, 1), *(Directive(option, value) for option, value in plan.job.options)]
+    options = [Directive(option, value) for option, value in plan.job.options if option not in _BATCH_ONLY]
+    asked = [*allocation(plan.job, 1), *options]
     flags = [*step_flags(plan), "--nodes=1", "--ntasks=1", "--ntasks-per-node=1"]
     cpus = cpus_per_task(plan.job, 1)
     flags += [f"--cpus-per-task={cpus}"] if cpus else []
     flags += [f"--gpus-per-node={plan.job.gpus_per_node}"] if plan.job.gpus_per_node else []
-    flags += [f"--cpu-bind={plan.launches[0].cpu_bind}"] if plan.launches[0].cpu_bind else []
+    binding = plan.launches[0].cpu_bind
+    flags += [f"--cpu-bind={binding}"] if binding and ":" not in binding else []  # a list is of single ranks
     flags += plan.launches[0].srun_options
     text = render(
         "interactive/script.sh.j2",
@@ -94,6 +91,17 @@ def _compile(plan: Plan) -> Script:
 
 def _option(directive: Directive) -> str:
     return f"--{directive.option}" + ("" if directive.value is None else f"={directive.value}")
+
+
+def _function(plan: Plan, launch: Step) -> tuple[Sh, str]:
+    """Return the name of the shell function that runs a launch, and what is said of it."""
+    name = "run_" + re.sub(r"[^A-Za-z0-9]", "_", launch.name or "job")
+    nodes = plan.job.nodes
+    sizes = f" The layout is for {nodes} nodes: give smaller sizes." if nodes > 1 else ""
+    return Sh(name), (
+        f"The job's own program, for the GPUs of this node; what is added to `{name}` comes last, and wins.{sizes}\n"
+        "It saves and resumes where the job does, unless it is told otherwise."
+    )
 
 
 def _on_this_node(plan: Plan, launch: Step) -> Command:

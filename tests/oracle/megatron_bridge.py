@@ -95,7 +95,7 @@ def verdict(overrides: list[str], facts: Mapping[str, Any], world: int) -> dict[
             runtime_config_update(config)
             model_config = config.model
             stage = "groups"
-            megatron_lm.make_groups(model_config, world)
+            megatron_lm.make_groups(model_config, world, config.ddp.num_distributed_optimizer_instances)
             stage = "layers"
             for rank in range(model_config.pipeline_model_parallel_size):
                 parallel_state.set_pipeline_model_parallel_rank(rank)

@@ -51,7 +51,7 @@ def verdict(argv: list[str], world: int) -> dict[str, str]:
             stage = "config"
             config = arguments.core_transformer_config_from_args(args)
             stage = "groups"
-            make_groups(args, world)
+            make_groups(args, world, args.num_distributed_optimizer_instances)
             stage = "layers"
             for rank in range(args.pipeline_model_parallel_size):
                 parallel_state.set_pipeline_model_parallel_rank(rank)
@@ -80,8 +80,8 @@ def told(stage: str, error: BaseException) -> dict[str, str]:
     return {"stage": stage, "error": f"{type(error).__name__}: {said}"[:90]}
 
 
-def make_groups(sizes: Any, world: int) -> None:
-    """Make the process groups of rank 0, from an object with Megatron's names of the sizes."""
+def make_groups(sizes: Any, world: int, copies: int) -> None:
+    """Make the process groups of rank 0, from Megatron's names of the sizes and the copies of the optimizer."""
     dist.init_process_group("fake", rank=0, world_size=world, store=FakeStore())
     parallel_state.initialize_model_parallel(
         sizes.tensor_model_parallel_size,
@@ -90,6 +90,7 @@ def make_groups(sizes: Any, world: int) -> None:
         context_parallel_size=sizes.context_parallel_size,
         expert_model_parallel_size=sizes.expert_model_parallel_size,
         expert_tensor_parallel_size=sizes.expert_tensor_parallel_size,
+        num_distributed_optimizer_instances=copies,
         create_gloo_process_groups=False,
     )
 

@@ -40,21 +40,33 @@ export TOKENIZERS_PARALLELISM=False
 IFS= read -r -d '' shell_program <<'JOBSPEC_SHELL' || true
 set -euo pipefail
 
+# A set-up that fails still gives a shell, to find out why.
+if (($# == 0)); then
+  trap 'echo "jobspec: the set-up has failed with exit code $?" >&2; exec bash' ERR
+fi
+
 cd /opt/Megatron-Bridge
 uv sync
+trap - ERR
 
-# The job's own program, for the GPUs of this node:
-# uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
-#   examples/conversion/hf_to_megatron_generate_text.py \
-#   --tp 1 \
-#   --pp 1 \
-#   --ep 32 \
-#   --etp 1 \
-#   --hf_model_path zai-org/GLM-4.7 \
-#   --prompt 'Hello, how are you?' \
-#   --max_new_tokens 100
+# The job's own program, for the GPUs of this node; what is added to `run_job` comes last, and wins. The layout is for 4 nodes: give smaller sizes.
+# It saves and resumes where the job does, unless it is told otherwise.
+run_job() {
+  uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
+    examples/conversion/hf_to_megatron_generate_text.py \
+    --tp 1 \
+    --pp 1 \
+    --ep 32 \
+    --etp 1 \
+    --hf_model_path zai-org/GLM-4.7 \
+    --prompt 'Hello, how are you?' \
+    --max_new_tokens 100 "$@"
+}
+export -f run_job
+
 if (($#)); then
-  exec "$@"
+  "$@"
+  exit
 fi
 exec bash
 JOBSPEC_SHELL

@@ -40,22 +40,34 @@ export TOKENIZERS_PARALLELISM=False
 IFS= read -r -d '' shell_program <<'JOBSPEC_SHELL' || true
 set -euo pipefail
 
+# A set-up that fails still gives a shell, to find out why.
+if (($# == 0)); then
+  trap 'echo "jobspec: the set-up has failed with exit code $?" >&2; exec bash' ERR
+fi
+
 cd /opt/Megatron-Bridge
 uv sync
+trap - ERR
 
-# The job's own program, for the GPUs of this node:
-# uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
-#   scripts/conversion/run_conversion.py roundtrip \
-#   --device gpu \
-#   --hf-model moonshotai/Kimi-K2.5 \
-#   --trust-remote-code \
-#   --distributed-timeout-minutes 240 \
-#   --tp 2 \
-#   --pp 1 \
-#   --ep 48 \
-#   --etp 1
+# The job's own program, for the GPUs of this node; what is added to `run_job` comes last, and wins. The layout is for 12 nodes: give smaller sizes.
+# It saves and resumes where the job does, unless it is told otherwise.
+run_job() {
+  uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
+    scripts/conversion/run_conversion.py roundtrip \
+    --device gpu \
+    --hf-model moonshotai/Kimi-K2.5 \
+    --trust-remote-code \
+    --distributed-timeout-minutes 240 \
+    --tp 2 \
+    --pp 1 \
+    --ep 48 \
+    --etp 1 "$@"
+}
+export -f run_job
+
 if (($#)); then
-  exec "$@"
+  "$@"
+  exit
 fi
 exec bash
 JOBSPEC_SHELL

@@ -41,34 +41,46 @@ export TOKENIZERS_PARALLELISM=False
 IFS= read -r -d '' shell_program <<'JOBSPEC_SHELL' || true
 set -euo pipefail
 
+# A set-up that fails still gives a shell, to find out why.
+if (($# == 0)); then
+  trap 'echo "jobspec: the set-up has failed with exit code $?" >&2; exec bash' ERR
+fi
+
 cd /opt/Megatron-Bridge
 uv sync
+trap - ERR
 
-# The job's own program, for the GPUs of this node:
-# uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
-#   scripts/training/run_recipe.py \
-#   --recipe qwen3_8b_pretrain_config \
-#   --mode pretrain \
-#   --dataset mock \
-#   model.tensor_model_parallel_size=1 \
-#   model.pipeline_model_parallel_size=1 \
-#   model.virtual_pipeline_model_parallel_size=null \
-#   model.context_parallel_size=1 \
-#   model.expert_model_parallel_size=1 \
-#   model.expert_tensor_parallel_size=1 \
-#   model.sequence_parallel=false \
-#   checkpoint.save=null \
-#   checkpoint.load=null \
-#   train.micro_batch_size=1 \
-#   train.global_batch_size=32 \
-#   train.train_iters=10 \
-#   dataset.seq_length=4096 \
-#   scheduler.lr_warmup_iters=1 \
-#   scheduler.lr_decay_iters=10 \
-#   logger.log_interval=1 \
-#   checkpoint.async_save=false
+# The job's own program, for the GPUs of this node; what is added to `run_job` comes last, and wins.
+# It saves and resumes where the job does, unless it is told otherwise.
+run_job() {
+  uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
+    scripts/training/run_recipe.py \
+    --recipe qwen3_8b_pretrain_config \
+    --mode pretrain \
+    --dataset mock \
+    model.tensor_model_parallel_size=1 \
+    model.pipeline_model_parallel_size=1 \
+    model.virtual_pipeline_model_parallel_size=null \
+    model.context_parallel_size=1 \
+    model.expert_model_parallel_size=1 \
+    model.expert_tensor_parallel_size=1 \
+    model.sequence_parallel=false \
+    checkpoint.save=null \
+    checkpoint.load=null \
+    train.micro_batch_size=1 \
+    train.global_batch_size=32 \
+    train.train_iters=10 \
+    dataset.seq_length=4096 \
+    scheduler.lr_warmup_iters=1 \
+    scheduler.lr_decay_iters=10 \
+    logger.log_interval=1 \
+    checkpoint.async_save=false "$@"
+}
+export -f run_job
+
 if (($#)); then
-  exec "$@"
+  "$@"
+  exit
 fi
 exec bash
 JOBSPEC_SHELL

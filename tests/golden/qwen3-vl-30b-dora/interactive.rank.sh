@@ -1,37 +1,49 @@
 set -euo pipefail
 
+# A set-up that fails still gives a shell, to find out why.
+if (($# == 0)); then
+  trap 'echo "jobspec: the set-up has failed with exit code $?" >&2; exec bash' ERR
+fi
+
 cd /opt/Megatron-Bridge
 uv sync
+trap - ERR
 
-# The job's own program, for the GPUs of this node:
-# uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
-#   scripts/training/run_recipe.py \
-#   --model qwen3_vl_30b_a3b \
-#   --mode dora \
-#   --step-func qwen3_vl_step \
-#   --dataset cord-v2 \
-#   model.tensor_model_parallel_size=1 \
-#   model.pipeline_model_parallel_size=1 \
-#   model.virtual_pipeline_model_parallel_size=null \
-#   model.context_parallel_size=1 \
-#   model.expert_model_parallel_size=8 \
-#   model.expert_tensor_parallel_size=1 \
-#   model.sequence_parallel=false \
-#   checkpoint.save=/lustre/example/results/qwen3-vl-30b-dora \
-#   checkpoint.load=/lustre/example/results/qwen3-vl-30b-dora \
-#   train.micro_batch_size=2 \
-#   train.global_batch_size=32 \
-#   train.train_iters=200 \
-#   dataset.seq_length=4096 \
-#   optimizer.lr=0.0001 \
-#   scheduler.lr_warmup_iters=10 \
-#   scheduler.lr_decay_iters=200 \
-#   checkpoint.pretrained_checkpoint=/lustre/example/models/Qwen3-VL-30B-A3B/iter_0000000 \
-#   train.exit_duration_in_mins=230 \
-#   logger.log_interval=1 \
-#   peft.dim=32 \
-#   peft.alpha=64
+# The job's own program, for the GPUs of this node; what is added to `run_job` comes last, and wins.
+# It saves and resumes where the job does, unless it is told otherwise.
+run_job() {
+  uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
+    scripts/training/run_recipe.py \
+    --model qwen3_vl_30b_a3b \
+    --mode dora \
+    --step-func qwen3_vl_step \
+    --dataset cord-v2 \
+    model.tensor_model_parallel_size=1 \
+    model.pipeline_model_parallel_size=1 \
+    model.virtual_pipeline_model_parallel_size=null \
+    model.context_parallel_size=1 \
+    model.expert_model_parallel_size=8 \
+    model.expert_tensor_parallel_size=1 \
+    model.sequence_parallel=false \
+    checkpoint.save=/lustre/example/results/qwen3-vl-30b-dora \
+    checkpoint.load=/lustre/example/results/qwen3-vl-30b-dora \
+    train.micro_batch_size=2 \
+    train.global_batch_size=32 \
+    train.train_iters=200 \
+    dataset.seq_length=4096 \
+    optimizer.lr=0.0001 \
+    scheduler.lr_warmup_iters=10 \
+    scheduler.lr_decay_iters=200 \
+    checkpoint.pretrained_checkpoint=/lustre/example/models/Qwen3-VL-30B-A3B/iter_0000000 \
+    train.exit_duration_in_mins=230 \
+    logger.log_interval=1 \
+    peft.dim=32 \
+    peft.alpha=64 "$@"
+}
+export -f run_job
+
 if (($#)); then
-  exec "$@"
+  "$@"
+  exit
 fi
 exec bash

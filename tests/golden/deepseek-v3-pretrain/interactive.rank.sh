@@ -1,0 +1,48 @@
+set -euo pipefail
+
+# A set-up that fails still gives a shell, to find out why.
+if (($# == 0)); then
+  trap 'echo "jobspec: the set-up has failed with exit code $?" >&2; exec bash' ERR
+fi
+
+cd /opt/Megatron-Bridge
+uv sync
+trap - ERR
+
+# The job's own program, for the GPUs of this node; what is added to `run_job` comes last, and wins. The layout is for 128 nodes: give smaller sizes.
+# It saves and resumes where the job does, unless it is told otherwise.
+run_job() {
+  uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
+    scripts/training/run_recipe.py \
+    --recipe deepseek_v3_pretrain_1024gpu_h100_bf16_config \
+    --mode pretrain \
+    model.tensor_model_parallel_size=2 \
+    model.pipeline_model_parallel_size=16 \
+    model.virtual_pipeline_model_parallel_size=2 \
+    model.context_parallel_size=1 \
+    model.expert_model_parallel_size=64 \
+    model.expert_tensor_parallel_size=1 \
+    model.sequence_parallel=true \
+    checkpoint.save=/lustre/example/results/deepseek-v3 \
+    checkpoint.load=/lustre/example/results/deepseek-v3 \
+    model.pipeline_model_parallel_layout='"Et*3|(tt|)*29m|L"' \
+    train.micro_batch_size=1 \
+    train.global_batch_size=4096 \
+    train.train_iters=100000 \
+    dataset.seq_length=4096 \
+    scheduler.lr_warmup_iters=2000 \
+    scheduler.lr_decay_iters=100000 \
+    dataset.blend='[[/lustre/example/data/dclm/dclm_01_01_text_document],null]' \
+    dataset.path_to_cache=/lustre/example/cache/index \
+    checkpoint.save_interval=250 \
+    train.exit_duration_in_mins=1410 \
+    logger.log_interval=1 \
+    logger.tensorboard_dir=/lustre/example/results/deepseek-v3/tensorboard "$@"
+}
+export -f run_job
+
+if (($#)); then
+  "$@"
+  exit
+fi
+exec bash

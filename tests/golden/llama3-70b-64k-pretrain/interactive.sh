@@ -1,0 +1,124 @@
+#!/bin/bash
+# llama3-70b-64k-pretrain: pretrain with Megatron Bridge, recipe llama3_70b_pretrain_256gpu_h100_bf16_64k_config
+# Long context. The sequence of 65,536 tokens is split over 8 GPUs, and over tp once more.
+#
+# Nodes:  32 nodes of 8 GPUs
+# Layout: tp 8, pp 4, cp 8, ep 1, etp 8, dp 1, sequence parallel
+# Batch:  512 samples a step: dp 1, micro batch 1, 512 microbatches, 65536 tokens a sample
+#
+# On a login node:
+#   bash THIS_SCRIPT                a shell in the container, on the first node of the allocation
+#   bash THIS_SCRIPT COMMAND ...    run a command there instead, and end with its exit code
+#
+# The same by hand: the salloc line below, then the srun line with --pty and `bash`, then the lines of the set-up.
+#
+# Compiled by jobspec: change the manifest, not this text.
+
+set -euo pipefail
+
+# Secrets come from the shell that runs it; their values stand nowhere in this script.
+: "${HF_TOKEN:?set it in the shell that runs it}"
+
+# Caches that all nodes share: what one prepares, the others find.
+export HF_HOME=/lustre/example/cache/huggingface
+export UV_CACHE_DIR=/lustre/example/cache/uv
+export NEMO_HOME=/lustre/example/cache/nemo
+
+# The log holds what a rank said last, also when it is killed.
+export PYTHONUNBUFFERED=1
+
+# Free the buffers of collectives as they finish.
+export TORCH_NCCL_AVOID_RECORD_STREAMS=1
+
+# No reduction inside of NVSwitch: it takes memory of each GPU.
+export NCCL_NVLS_ENABLE=0
+
+# From the cluster file and the manifest.
+export NCCL_IB_TIMEOUT=19
+export TOKENIZERS_PARALLELISM=False
+
+# What is set up inside the container before the shell or the command. It is read as it stands.
+IFS= read -r -d '' shell_program <<'JOBSPEC_SHELL' || true
+set -euo pipefail
+
+# A set-up that fails still gives a shell, to find out why.
+if (($# == 0)); then
+  trap 'echo "jobspec: the set-up has failed with exit code $?" >&2; exec bash' ERR
+fi
+
+cd /opt/Megatron-Bridge
+uv sync
+trap - ERR
+
+# The job's own program, for the GPUs of this node; what is added to `run_job` comes last, and wins. The layout is for 32 nodes: give smaller sizes.
+# It saves and resumes where the job does, unless it is told otherwise.
+run_job() {
+  uv run --no-sync python -m torch.distributed.run --standalone --nproc_per_node=8 \
+    scripts/training/run_recipe.py \
+    --recipe llama3_70b_pretrain_256gpu_h100_bf16_64k_config \
+    --mode pretrain \
+    model.tensor_model_parallel_size=8 \
+    model.pipeline_model_parallel_size=4 \
+    model.virtual_pipeline_model_parallel_size=null \
+    model.context_parallel_size=8 \
+    model.expert_model_parallel_size=1 \
+    model.expert_tensor_parallel_size=8 \
+    model.sequence_parallel=true \
+    checkpoint.save=/lustre/example/results/llama3-70b-64k \
+    checkpoint.load=/lustre/example/results/llama3-70b-64k \
+    train.micro_batch_size=1 \
+    train.global_batch_size=512 \
+    train.train_iters=1000 \
+    dataset.seq_length=65536 \
+    scheduler.lr_warmup_iters=50 \
+    scheduler.lr_decay_iters=1000 \
+    dataset.blend='[[/lustre/example/data/dclm/dclm_01_01_text_document],null]' \
+    dataset.path_to_cache=/lustre/example/cache/index \
+    checkpoint.save_interval=100 \
+    train.exit_duration_in_mins=1420 \
+    logger.log_interval=1 \
+    dist.distributed_timeout_minutes=60 \
+    checkpoint.async_save=true "$@"
+}
+export -f run_job
+
+if (($#)); then
+  "$@"
+  exit
+fi
+exec bash
+JOBSPEC_SHELL
+
+# A shell needs a terminal; a command may run without one.
+terminal=()
+if (($# == 0)) || [[ -t 0 && -t 1 ]]; then
+  terminal=(--pty)
+fi
+
+# GPUs are asked for twice: for the allocation, and for the step in it.
+exec salloc \
+  --job-name=llama3-70b-64k-pretrain \
+  --account=llm \
+  --partition=batch \
+  --nodes=32 \
+  --ntasks-per-node=1 \
+  --gpus-per-node=8 \
+  --mem=0 \
+  --time=24:00:00 \
+  --exclusive \
+  --qos=long \
+  --exclude='node[007,019]' \
+  srun \
+  --mpi=pmix \
+  --export=ALL \
+  --nodes=1 \
+  --ntasks=1 \
+  --ntasks-per-node=1 \
+  --gpus-per-node=8 \
+  --container-image=/lustre/example/images/nemo-bridge.sqsh \
+  --container-mounts=/lustre:/lustre,/lustre/example/src/Megatron-Bridge:/opt/Megatron-Bridge \
+  --no-container-mount-home \
+  --container-writable \
+  --container-env=HF_TOKEN,HF_HOME,UV_CACHE_DIR,NEMO_HOME,PYTHONUNBUFFERED,TORCH_NCCL_AVOID_RECORD_STREAMS,NCCL_NVLS_ENABLE,NCCL_IB_TIMEOUT,TOKENIZERS_PARALLELISM \
+  "${terminal[@]}" \
+  bash -c "$shell_program" shell "$@"
