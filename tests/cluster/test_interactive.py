@@ -78,3 +78,38 @@ def test_missing_secret_asks_for_nothing(site: Site, command: list[str]) -> None
     assert done.returncode != 0
     assert "HF_TOKEN: set it in the shell that runs it" in done.stderr
     assert "allocation" not in done.stderr
+
+
+def test_the_jobs_own_program_is_a_function(site: Site, command: list[str]) -> None:
+    """`run_job` runs the job's program for the GPUs of the node, and passes on what is added."""
+    shell = pexpect.spawn(command[0], command[1:], env=environment(site), encoding="utf-8", timeout=30)
+    shell.sendline("uv() { printf '[%s]' \"$@\"; echo; }; run_job train.train_iters=5 'two words'")
+    shell.expect(r"\[run\](\S.*)\r")
+    assert isinstance(shell.match, re.Match)
+    words = shell.match.group(1)
+
+    assert words.startswith("[--no-sync][python][-m][torch.distributed.run][--standalone][--nproc_per_node=8]")
+    assert words.endswith("[train.train_iters=5][two words]")
+    shell.sendline("exit")
+    shell.expect(pexpect.EOF)
+
+
+def test_a_failed_set_up_gives_a_shell(site: Site) -> None:
+    """Where the set-up fails there is a shell all the same, and a command is not run."""
+    content = job(target="interactive", launch={"warmup": "once"}, resources={"nodes": 1, "time": "0:10:00"})
+    content |= {"parallelism": {}, "container": {"workdir": "/not/there"}}
+    script = site.folder / "shell.sh"
+    script.write_text(site.compile(content), encoding="utf-8")
+    words = site.cluster.enter("bash", str(script))
+    shell = pexpect.spawn(words[0], words[1:], env=environment(site), encoding="utf-8", timeout=30)
+    shell.expect("the set-up has failed with exit code 1")
+    shell.sendline("echo still $((40 + 2))")
+    shell.expect("still 42")
+    shell.sendline("exit 3")
+    shell.expect(pexpect.EOF)
+    shell.close()
+    assert shell.exitstatus == 3
+
+    done = subprocess.run([*words, "echo", "ran"], env=environment(site), capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "ran" not in done.stdout
