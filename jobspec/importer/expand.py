@@ -1,0 +1,246 @@
+"""Words: what a node of the tree becomes when the shell expands it (bash reference manual, section 3.5)."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from jobspec.importer.arithmetic import Arithmetic
+from jobspec.importer.holes import Kind, has_hole
+from jobspec.importer.parameters import expand_parameter
+from jobspec.importer.shell_tree import line_of, text_of
+
+if TYPE_CHECKING:
+    from jobspec.importer.shell_tree import Node
+    from jobspec.importer.state import State
+
+_C_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
+_C_ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|(.))", re.DOTALL)
+# The grammar counts blanks, and line ends that a backslash joins, before an expansion in quotes as a part of it.
+_BLANKS = re.compile(r"(?:\s|\\\n)*")
+_RANGE = re.compile(r"\{(-?[0-9]{1,6})\.\.(-?[0-9]{1,6})\}")
+
+
+def bare(node: Node) -> str:
+    """Return the text of an expansion without the blanks before it."""
+    return _BLANKS.sub("", text_of(node), count=1)
+
+
+class _Piece(NamedTuple):
+    """A part of a word: ``split`` where the shell cuts it at blanks; ``ends`` where an element of an array ends."""
+
+    text: str
+    split: bool = False
+    ends: bool = False
+
+
+class Expander:
+    """Expands nodes with the variables of a state; ``output_of`` gives what a command substitution prints."""
+
+    def __init__(self, state: State, output_of: Callable[[Node], str | None]) -> None:
+        self.state = state
+        self._output_of = output_of
+        self._arithmetic = Arithmetic(lambda name, _: self.state.text(name) or self._wanted(name), self.state.set)
+
+    def _wanted(self, name: str) -> str | None:
+        return None if name in self.state.wanted else ""
+
+    def words(self, nodes: list[Node]) -> list[str]:
+        """Return the words that nodes stand for in a command."""
+        found: list[str] = []
+        for node in nodes:
+            if node.type in ("brace_expression", "word") and (match := _RANGE.fullmatch(text_of(node))):
+                found += _range(int(match.group(1)), int(match.group(2)))
+            elif node.type != "comment":
+                found += _words(self._pieces(node))
+        return found
+
+    def text(self, node: Node | None) -> str:
+        """Return a node as one text, as an assignment takes it: nothing is split."""
+        return "".join(piece.text + (" " if piece.ends else "") for piece in self._pieces(node)) if node else ""
+
+    def joined(self, nodes: list[Node]) -> str:
+        """Return nodes that stand side by side as one text."""
+        return "".join(self.text(node) for node in nodes)
+
+    def number(self, node: Node | None) -> int | None:
+        """Return the value of an arithmetic expression, ``None`` where it is not known."""
+        return self._arithmetic.value(node)
+
+    def pattern(self, nodes: list[Node]) -> str:
+        """Return nodes that stand for a pattern as a regular expression; quoted parts are literal."""
+        parts = []
+        for node in nodes:
+            raw = node.type in ("word", "regex", "extglob_pattern", "number") or (
+                node.type == "concatenation" and all(child.type in ("word", "regex") for child in node.children)
+            )
+            parts.append(_glob(text_of(node)) if raw else re.escape(self.text(node)))
+        return "".join(parts)
+
+    def special(self, name: str) -> str | list[str]:
+        """Return ``$@``, ``$#``, ``$?`` and the like."""
+        if name in ("@", "*"):
+            return list(self.state.positional)
+        if name == "#":
+            return str(len(self.state.positional))
+        return self.state.holes.mark(Kind.JOB, name)
+
+    def heredoc(self, node: Node) -> str:
+        """Return the text of a heredoc's redirection."""
+        start = next((text_of(child) for child in node.children if child.type == "heredoc_start"), "")
+        body = next((child for child in node.children if child.type == "heredoc_body"), None)
+        if body is None:
+            return ""
+        text = text_of(body) if re.search(r"[\\'\"]", start) else "".join(p.text for p in self._filled(body, "heredoc"))
+        return re.sub(r"(?m)^\t+", "", text) if text_of(node).startswith("<<-") else text
+
+    def _pieces(self, node: Node) -> list[_Piece]:
+        kind = node.type
+        if kind in ("concatenation", "command_name"):
+            return [piece for child in node.children for piece in self._pieces(child)]
+        if kind in ("string", "translated_string"):
+            return self._filled(node, "string")
+        if kind == "raw_string":
+            return [_Piece(text_of(node)[1:-1])]
+        if kind == "ansi_c_string":
+            return [_Piece(_c_text(text_of(node)[2:-1]))]
+        if kind in ("simple_expansion", "expansion"):
+            return self._variable(node)
+        if kind == "command_substitution":
+            return [_Piece(self._command(node), split=True)]
+        if kind == "arithmetic_expansion":
+            number = self.number(node)
+            return [_Piece(self._unknown(node) if number is None else str(number))]
+        if kind == "process_substitution":
+            return [_Piece(self._unknown(node))]
+        if kind in ("word", "number", "extglob_pattern", "regex", "brace_expression", "variable_name", "test_operator"):
+            return [_Piece(_unescaped(self._home(text_of(node))))]
+        return [_Piece(text_of(node))]
+
+    def _home(self, text: str) -> str:
+        return self.state.holes.mark(Kind.JOB, "HOME") + text[1:] if re.match(r"~(/|\Z)", text) else text
+
+    def _unknown(self, node: Node) -> str:
+        return self.state.holes.mark(Kind.COMMAND, re.sub(r"\s+", " ", bare(node)))
+
+    def _command(self, node: Node) -> str:
+        output = self._output_of(node)
+        return self._unknown(node) if output is None else output
+
+    def _variable(self, node: Node) -> list[_Piece]:
+        if node.type == "simple_expansion":
+            name = bare(node)[1:]
+            if not re.match(r"[A-Za-z_0-9]", name):
+                value: str | list[str] = self.special(name)
+            else:
+                known = self.state.text(name)
+                value = self.state.unset(name, line_of(node)) if known is None else known
+        else:
+            value = expand_parameter(node, self)
+        if isinstance(value, str):
+            return [_Piece(value, split=True)]
+        return [_Piece(one, split=False, ends=True) for one in value] or [_Piece("", split=True)]
+
+    def _filled(self, node: Node, where: str) -> list[_Piece]:
+        """Return the pieces of a quoted text: its expansions, and what stands between them."""
+        raw, start, pieces = node.text, node.start_byte, []
+        at = 1 if where == "string" else 0
+        end = len(raw) - at
+        if node.type == "translated_string":
+            at = 2
+        for child in node.children:
+            if child.type not in ("simple_expansion", "expansion", "command_substitution", "arithmetic_expansion"):
+                continue
+            first, last = child.start_byte - start, child.end_byte - start
+            pieces.append(_Piece(_unescaped_quoted(raw[at:first].decode(), where)))
+            pieces.append(_Piece(_unescaped_quoted(_BLANKS.match(text_of(child)).group(), where)))  # type: ignore[union-attr]
+            inner = self._pieces(child)
+            star = re.search(r"\[\*\]|\$\*", text_of(child))
+            pieces += [_Piece(" ".join(p.text for p in inner))] if star else [p._replace(split=False) for p in inner]
+            at = last
+        pieces.append(_Piece(_unescaped_quoted(raw[at:end].decode(), where)))
+        if len(pieces) > 3 and not any(piece.text for piece in pieces) and _is_empty_array(node):
+            return []
+        return pieces
+
+
+def _is_empty_array(node: Node) -> bool:
+    """Whether a string is nothing but an array or ``$@``, which without elements is no word at all."""
+    return bool(re.fullmatch(r'"\$(?:@|\{@\}|\{[A-Za-z_][A-Za-z0-9_]*\[@\]\})"', text_of(node)))
+
+
+def _words(pieces: list[_Piece]) -> list[str]:
+    """Cut the pieces of a node into words."""
+    words: list[str] = []
+    current: str | None = None
+    for piece in pieces:
+        if not piece.split:
+            current = (current or "") + piece.text
+            if piece.ends:
+                words.append(current)
+                current = None
+            continue
+        parts = re.split(r"[ \t\n]+", piece.text)
+        for index, part in enumerate(parts):
+            if index and current is not None:
+                words.append(current)
+                current = None
+            if part:
+                current = (current or "") + part
+    if current is not None and not (current == "" and words and pieces[-1].text == ""):
+        words.append(current)
+    return words
+
+
+def _range(first: int, last: int) -> Iterator[str]:
+    step = 1 if last >= first else -1
+    return (str(number) for number in range(first, last + step, step)[:1000])
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(\n|.)", lambda match: "" if match.group(1) == "\n" else match.group(1), text, flags=re.DOTALL)
+
+
+def _unescaped_quoted(text: str, where: str) -> str:
+    special = '$`"\\\\' if where == "string" else "$`\\\\"
+    return re.sub(rf"\\(\n|[{special}])", lambda match: "" if match.group(1) == "\n" else match.group(1), text)
+
+
+def _c_text(text: str) -> str:
+    def one(match: re.Match[str]) -> str:
+        octal, byte, short, long, letter = match.groups()
+        if octal:
+            return chr(int(octal, 8) & 0xFF)
+        digits = byte or short or long
+        if digits:
+            return chr(int(digits, 16)) if int(digits, 16) < 0x110000 else ""
+        return _C_ESCAPES.get(letter, letter if letter in "\\'\"?" else f"\\{letter}")
+
+    return _C_ESCAPE.sub(one, text)
+
+
+def _glob(pattern: str) -> str:
+    """Return a shell pattern as a regular expression."""
+    parts, at = [], 0
+    for match in re.finditer(r"\\(.)", pattern, re.DOTALL):
+        parts += [_translate(pattern[at : match.start()]), re.escape(match.group(1))]
+        at = match.end()
+    return "".join([*parts, _translate(pattern[at:])])
+
+
+def _translate(pattern: str) -> str:
+    return fnmatch.translate(pattern).removeprefix("(?s:").removesuffix(r")\Z") if pattern else ""
+
+
+def matches(pattern: str, value: str) -> bool | None:
+    """Whether a value matches a regular expression of a pattern, ``None`` where a part of it is not known."""
+    if pattern == ".*":
+        return True
+    if has_hole(value) or has_hole(pattern):
+        return None
+    try:
+        return bool(re.fullmatch(pattern, value, re.DOTALL))
+    except re.error:
+        return None

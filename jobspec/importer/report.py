@@ -1,0 +1,71 @@
+"""What became of a script: what was taken over, what was left out and why, what has to be filled in, what is wrong."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from jobspec.spec.environment import redact
+
+
+class About(StrEnum):
+    """What a finding is about."""
+
+    BUG = "bug"  # of the script
+    OPEN = "open"  # to be filled in
+    BREAK = "break"  # a rule of jobspec that the manifest breaks
+    LEFT = "left-out"
+    CHANGED = "changed"
+    ASSUMED = "assumed"
+    TAKEN = "taken-over"
+
+
+class Finding(NamedTuple):
+    """One sentence; ``line`` is that of the script, 0 for none; ``name`` says what kind of finding, for programs."""
+
+    about: About
+    name: str
+    message: str
+    line: int
+
+
+class Report:
+    """Collects the findings; the same one twice counts once."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[About, str], Finding] = {}
+
+    def add(self, about: About, name: str, message: str, line: int = 0) -> None:
+        """Add a finding; a secret in it is not shown."""
+        message = redact(message)
+        self._found.setdefault((about, message), Finding(about, name, message, line))
+
+    def bug(self, name: str, message: str, line: int = 0) -> None:
+        """Add what looks like a mistake of the script."""
+        self.add(About.BUG, name, message, line)
+
+    def open(self, name: str, message: str, line: int = 0) -> None:
+        """Add what somebody has to fill in."""
+        self.add(About.OPEN, name, message, line)
+
+    def left(self, name: str, message: str, line: int = 0) -> None:
+        """Add what is not in the manifest, and why."""
+        self.add(About.LEFT, name, message, line)
+
+    def changed(self, name: str, message: str, line: int = 0) -> None:
+        """Add what the manifest says in another way."""
+        self.add(About.CHANGED, name, message, line)
+
+    def assumed(self, name: str, message: str, line: int = 0) -> None:
+        """Add which way of the script was followed, where only the run decides."""
+        self.add(About.ASSUMED, name, message, line)
+
+    def taken(self, name: str, message: str, line: int = 0) -> None:
+        """Add what was taken over."""
+        self.add(About.TAKEN, name, message, line)
+
+    def findings(self, *about: About) -> list[Finding]:
+        """Return the findings of some kinds, or all, by kind and line."""
+        order = list(About)
+        chosen = [one for one in self._found.values() if not about or one.about in about]
+        return sorted(chosen, key=lambda one: (order.index(one.about), one.line, one.message))
