@@ -7,6 +7,7 @@ command are not read.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import NamedTuple
 
 from jobspec.importer.holes import Holes, has_hole
@@ -68,12 +69,17 @@ class Option(NamedTuple):
     line: int
 
 
-def read_directives(text: str, holes: Holes, report: Report) -> list[Option]:
-    """Return the options of a script's ``#SBATCH`` lines; those that sbatch would not read are bugs of the script."""
+def read_directives(text: str, holes: Holes, report: Report, skipped: Collection[int] = ()) -> list[Option]:
+    """Return the options of a script's ``#SBATCH`` lines; those that sbatch would not read are bugs of the script.
+
+    ``skipped`` are lines that belong to another script.
+    """
     found: list[Option] = []
     command_line = 0
     for number, line in enumerate(text.split("\n"), 1):
         stripped = line.strip()
+        if number in skipped:
+            continue
         if line.startswith("#SBATCH"):
             options = options_of(_arguments(line.removeprefix("#SBATCH")), number)[0]
             if command_line:

@@ -127,3 +127,12 @@ def descendants(node: Node, *kinds: str) -> Iterator[Node]:
         if one.type in kinds:
             yield one
         waiting.extend(reversed(one.children))
+
+
+def heredoc_lines(root: Node) -> set[int]:
+    """Return the lines that are the text of a heredoc."""
+    return {
+        line
+        for body in descendants(root, "heredoc_body")
+        for line in range(body.start_point[0] + 1, body.end_point[0] + 1)
+    }

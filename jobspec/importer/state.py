@@ -66,6 +66,7 @@ class State:
         report: Report,
         environment: Mapping[str, str],
         *,
+        given: Mapping[str, str] | None = None,
         inside: bool = False,
         hidden: frozenset[str] = frozenset(),
         positional: tuple[str, ...] = (),
@@ -74,7 +75,8 @@ class State:
     ) -> None:
         self.holes = holes
         self.report = report
-        self.values: dict[str, Value] = dict(environment)
+        # What somebody gives is there, but it is a part of the job only where the script says so.
+        self.values: dict[str, Value] = {**(given or {}), **environment}
         self.exported = set(environment)
         self.inside = inside
         self.hidden = hidden
@@ -87,6 +89,7 @@ class State:
         self.only_rank: str | None = None
         self.unless: str | None = None
         self.wanted: dict[str, int] = {}  # names that are read and never set, and where first
+        self.ranks: str | None = None  # those that a branch selects
         self._steps = 0
 
     def step(self) -> None:

@@ -163,7 +163,7 @@ class Follower:
     def _branch(self, node: Node) -> bool | None:
         """Run an ``if``, or an ``elif`` of it with all that follows."""
         condition, body, others = _parts(node)
-        status = self.run(condition) if condition is not None else True
+        status = self._test(condition)
         if status is True:
             if body and _ends(body[-1]) and condition is not None:
                 self._guard(condition, body[-1], body)
@@ -174,12 +174,31 @@ class Follower:
         assert condition is not None  # noqa: S101 - a condition that is not known is there
         return self._unknown_branch(condition, body, others)
 
+    def _test(self, condition: Node | None) -> bool | None:
+        """Return the outcome of a condition; of several in a row no way is taken."""
+        if condition is None:
+            return True
+        if condition.type != "list" or not _is_condition(condition):
+            return self.run(condition)
+        symbol = text_of(condition.children[1])
+        left, right = self._test(condition.children[0]), self._test(condition.children[-1])
+        decisive = symbol == "||"
+        return decisive if decisive in (left, right) else None if None in (left, right) else not decisive
+
+    def _file_asked(self, condition: Node) -> tuple[str, bool] | None:
+        """Return the path that decides a condition: it asks for that alone, or all else in it holds."""
+        if condition.type == "list" and text_of(condition.children[1]) == "&&":
+            parts = [condition.children[0], condition.children[-1]]
+            unknown = [part for part in parts if self._test(part) is not True]
+            return self._file_asked(unknown[0]) if len(unknown) == 1 else None
+        return conditions.file_tested(condition, self.expander)
+
     def _unknown_branch(self, condition: Node, body: list[Node], others: list[Node]) -> bool | None:
         self._must_be_known()
         if body and _ends(body[-1]):
             self.guarded.add(len(self.state.calls))
             return self._otherwise(others)
-        asked = conditions.file_tested(condition, self.expander)
+        asked = self._file_asked(condition)
         if asked:
             path, there = asked
             self.state.unless, before = path, self.state.unless
@@ -203,7 +222,7 @@ class Follower:
             return True
         if others[0].type == "elif_clause":
             condition, body, _ = _parts(others[0])
-            status = self.run(condition) if condition is not None else True
+            status = self._test(condition)
             if status is True:
                 return self._sequence(body)
             if status is None and condition is not None:
@@ -235,7 +254,7 @@ class Follower:
             if None in found and _RANK.search(text_of(node.child_by_field_name("value"))):
                 ranks = ",".join(text_of(pattern) for pattern in patterns)
                 self.state.only_rank, before = ranks, self.state.only_rank
-                self.state.values["\0ranks"] = ranks
+                self.state.ranks = ranks
                 self._sequence(body)
                 self.state.only_rank = before
         return True

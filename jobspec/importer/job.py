@@ -1,0 +1,311 @@
+"""From the launches of a script to the tree of a manifest, whole: as if there were no cluster file."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import Any, NamedTuple
+
+from jobspec.frameworks.bridge_tools import DEFAULT_INFERENCE
+from jobspec.frameworks.known_flags import inference_program
+from jobspec.frameworks.mlm import DEFAULT_SCRIPT
+from jobspec.importer.directives import Option, last, options_of
+from jobspec.importer.from_bridge import read_training
+from jobspec.importer.from_flags import read_conversion, read_inference, read_megatron_lm
+from jobspec.importer.holes import Holes, Kind, has_hole
+from jobspec.importer.launches import Launch, Script
+from jobspec.importer.programs import ranks_per_node
+from jobspec.importer.report import Report
+from jobspec.importer.sections import Sections, Tree
+from jobspec.importer.shell_tree import ImportFailedError
+from jobspec.importer.steps import join_steps
+from jobspec.importer.surroundings import Surroundings
+from jobspec.importer.together import settle
+
+_RECIPE = "scripts/training/run_recipe.py"
+_CONVERSION = "scripts/conversion/run_conversion.py"
+#: The first line that jobspec writes at the end of a script's head.
+OWN_MARK = "# Compiled by jobspec: change the manifest, not this text."
+
+
+class Imported(NamedTuple):
+    """A manifest as a tree, and what goes with it.
+
+    Attributes:
+        tree: the manifest with all that a cluster file may hold, too.
+        mpi: the kind of MPI support that srun asks for.
+        lines: the line of the script that each launch stands in.
+    """
+
+    tree: Tree
+    mpi: str | None
+    lines: tuple[int, ...]
+
+
+def make_job(script: Script, text: str, name: str, holes: Holes, report: Report) -> Imported:
+    """Return the job of a script.
+
+    Raises:
+        ImportFailedError: there is no launch in it, or one that jobspec does not replace.
+
+    """
+    launches = [launch for launch in script.launches if launch.kind != "sync"]
+    warmups = [launch for launch in script.launches if launch.kind == "sync"]
+    launches = _real_launches(launches, warmups, report)
+    options = _options(script, launches)
+    around = Surroundings(script, holes, report)
+    parts = [_sections(launch, options, holes, report) for launch in launches]
+    folder = next((part.folder for part in parts if part.folder), None)
+    resources = around.resources(launches[-1], options)
+    launch_tree = around.launch(script, launches, warmups, ())
+    own = OWN_MARK in text
+    caches, variables, secrets = around.environment(launches, "" if own else text, own=own)
+    secrets += [one for one in _logins(script) if one not in secrets]
+    slurm = around.slurm(options, launches)
+    tree: Tree = {"jobspec": "v1", "name": _name(options, name, launches, parts, holes, report)}
+    for part in parts:
+        settle(part, resources, slurm, launch_tree, launches, script.ranks)
+    tree |= join_steps(parts, [launch.call.unless for launch in launches], holes, report)
+    if any(launch.program.torchrun is not None and launch.srun is not None for launch in launches):
+        tree["target"] = "torchrun"
+    whole = {
+        "resources": resources,
+        "logs": around.logs(options, launches),
+        "container": around.container([*warmups, *launches], folder),
+        "caches": caches,
+        "env": _own_path(variables, tree, folder),
+        "secrets": secrets,
+        "launch": launch_tree,
+        "slurm": slurm,
+    }
+    if own and "lm loss" not in text:
+        whole["launch"]["losses"] = False
+    tree |= {key: value for key, value in whole.items() if value not in (None, {}, [])}
+    mpi = next((launch.option("mpi") for launch in launches if launch.option("mpi")), None)
+    return Imported(tree, mpi, tuple(launch.call.line for launch in launches))
+
+
+def _real_launches(launches: list[Launch], warmups: list[Launch], report: Report) -> list[Launch]:
+    """Leave out what is no part of the job: a command of the batch part beside launches of srun."""
+    started = [launch for launch in launches if launch.srun is not None or launch.kind == "convert"]
+    for launch in launches:
+        if launch.program.unsupported:
+            why = launch.program.unsupported
+            raise ImportFailedError(f"{why}: start the program with torchrun, or as it is, and import that", launch.call.line)
+    if started:
+        for launch in launches:
+            if launch not in started:
+                shown = " ".join(launch.inner.argv[:4])
+                report.left("batch-command", f"`{shown} …` runs on the batch host alone, beside the launches", launch.call.line)
+        return started
+    if not launches:
+        if warmups:
+            raise ImportFailedError("the script syncs packages and starts nothing", warmups[0].call.line)
+        raise ImportFailedError("the script starts no program that could be read: neither srun nor torchrun nor python")
+    return launches
+
+
+def _options(script: Script, launches: list[Launch]) -> list[Option]:
+    """Return what the script asks Slurm for; where it says nothing, what its launches say."""
+    options = list(script.options)
+    for launch in launches:
+        if launch.kind == "convert":
+            options += _convert_options(launch)
+        elif launch.srun:
+            names = {option.name for option in options}
+            wanted = ("nodes", "gpus-per-node", "partition", "account", "time", "job-name", "gres", "ntasks-per-node")
+            options += [one for one in launch.srun if one.name in wanted and one.name not in names]
+    return options
+
+
+def _convert_options(launch: Launch) -> list[Option]:
+    """Turn the options of Megatron Bridge's convert.sh into those of srun, and keep the rest as its words."""
+    ours = {
+        "nodes": "nodes",
+        "gpus-per-node": "gpus-per-node",
+        "account": "account",
+        "partition": "partition",
+        "time": "time",
+        "mem": "mem",
+        "gres": "gres",
+        "experiment-name": "job-name",
+    }
+    task, words = launch.program.words[:1], list(launch.program.words[1:])
+    options: list[Option] = []
+    srun: list[Option] = []
+    mounts: list[str] = []
+    rest: list[str] = []
+    while words:
+        word = words.pop(0)
+        name, joined, value = word.lstrip("-").partition("=")
+        name = name.replace("_", "-")
+        taken = (*ours, "executor", "container-image", "mount", "env", "srun-arg")
+        if not joined and name in taken and words:
+            value = words.pop(0)
+        if name in ours:
+            options.append(Option(ours[name], value, launch.call.line))
+        elif name == "exclusive":
+            options.append(Option(name, None, launch.call.line))
+        elif name == "container-image":
+            srun.append(Option(name, value, launch.call.line))
+        elif name == "mount":
+            mounts.append(value)
+        elif name == "srun-arg":
+            srun += options_of([value], launch.call.line)[0]
+        elif name not in ("executor", "env", "detach", "submission-dry-run", "dry-run", "no-gpu-resource-request"):
+            rest += [word] if not joined else [f"--{name}={value}"]
+    if mounts:
+        srun.append(Option("container-mounts", ",".join(mounts), launch.call.line))
+    launch.srun = srun
+    launch.program.words = (*task, *rest)
+    launch.program.script = _CONVERSION
+    launch.program.uv = True
+    launch.program.python = True
+    return options
+
+
+def _sections(launch: Launch, options: list[Option], holes: Holes, report: Report) -> Sections:
+    """Read the command line of a launch."""
+    script, folder = _place(launch, holes, report)
+    sections = Sections(holes, report, folder, launch.call.line)
+    words = launch.program.words
+    if launch.program.python and script.endswith("run_recipe.py"):
+        read_training(words, sections)
+    elif launch.program.python and script.endswith("run_conversion.py"):
+        if not read_conversion(words, sections):
+            sections.tree = {}
+            _command(launch, script, options, sections)
+    elif launch.program.python and inference_program(script):
+        read_inference(script, words, sections)
+    elif launch.program.python and _is_megatron_lm(script, words):
+        read_megatron_lm(script, words, sections)
+    else:
+        _command(launch, script, options, sections)
+    return sections
+
+
+def _place(launch: Launch, holes: Holes, report: Report) -> tuple[str, str | None]:
+    """Return a program's path from the working directory, and that directory."""
+    script, line = launch.program.script, launch.call.line
+    folder = launch.folder or launch.option("container-workdir") or launch.option("chdir")
+    sections = Sections(holes, report, None, line)
+    if folder and has_hole(folder):
+        folder = sections.literals.path(folder, "the working directory", line)
+    if not launch.program.python or script.startswith("-m ") or not script:
+        return script, folder
+    known = next((one for one in (_RECIPE, _CONVERSION, inference_program(script)) if one and _ends_with(script, one)), None)
+    if known:
+        before = script[: -len(known)].rstrip("/") if script.endswith(known) else posixpath.dirname(script)
+        if has_hole(before):
+            before = _checkout(before, sections, line)
+        if before and not before.startswith("/"):
+            before = posixpath.normpath(posixpath.join(folder or "/opt/Megatron-Bridge", before))
+        return known, before or folder
+    if has_hole(script):
+        script = sections.literals.path(script, "the program", line, folder) or posixpath.basename(script)
+    if script.startswith("/"):
+        folder = folder if folder and script.startswith(f"{folder.rstrip('/')}/") else posixpath.dirname(script)
+        return posixpath.relpath(script, folder), folder
+    return posixpath.normpath(script), folder
+
+
+def _checkout(before: str, sections: Sections, line: int) -> str:
+    hole = sections.holes.within(before)[0]
+    if hole.kind is Kind.COMMAND:
+        sections.report.changed(
+            "checkout", f"the program's folder is `{hole.shown[:60]}`; it is now the container's checkout", line
+        )
+        return ""
+    return sections.literals.path(before, "the folder of the program", line) or ""
+
+
+def _ends_with(script: str, known: str) -> bool:
+    return f"/{script}".endswith(f"/{known}") or (has_hole(script) and posixpath.basename(script) == posixpath.basename(known))
+
+
+def _is_megatron_lm(script: str, words: tuple[str, ...]) -> bool:
+    """Whether a program reads Megatron-LM's flags: those that each of its trainings needs."""
+    flags = {word.partition("=")[0] for word in words}
+    needed = {"--micro-batch-size", "--num-layers", "--tensor-model-parallel-size", "--global-batch-size", "--hidden-size"}
+    return posixpath.basename(script) == posixpath.basename(DEFAULT_SCRIPT) or len(flags & needed) >= 3
+
+
+def _command(launch: Launch, script: str, options: list[Option], sections: Sections) -> None:
+    """Take a program over word by word."""
+    sections.tree |= {"framework": "bridge", "task": "command"}
+    start = ("python", *script.split()) if launch.program.python and script else ("python",) if launch.program.python else ()
+    words: list[str] = []
+    for word in (*start, *launch.program.words):
+        hole = sections.holes.alone(word)
+        if hole and hole.kind is Kind.UNSET:
+            continue
+        literal = word
+        if has_hole(word):
+            shown = sections.holes.show(word)
+            found = sections.literals.path(word, f"`{shown}`", launch.call.line) if "/" in word else None
+            literal = found or sections.literal(word, f"the argument {shown}") or ""
+        words.append(literal)
+    if not words:
+        raise ImportFailedError("this launch starts nothing that could be read", launch.call.line)
+    sections.put("/command/argv", words, "the command")
+    spread = _spread(launch, options)
+    if spread != "per-gpu":
+        sections.put("/command/spread", spread, "the command")
+
+
+def _spread(launch: Launch, options: list[Option]) -> str:
+    def number(*names: str) -> int | None:
+        option = last(launch.srun or [], *names) or last(options, *names)
+        return int(option.value) if option and (option.value or "").isdecimal() else None
+
+    if launch.inner.only_rank == "global":
+        return "once"
+    if launch.program.torchrun is not None:
+        return "per-gpu" if ranks_per_node(launch.program.torchrun) != 1 else "per-node"
+    tasks, per_node, nodes = number("ntasks"), number("ntasks-per-node", "tasks-per-node"), number("nodes")
+    if tasks == 1 or (tasks is None and (nodes or 1) == 1 and (per_node or 1) == 1) or launch.srun is None:
+        return "once"
+    if launch.inner.only_rank == "local" or per_node == 1:
+        return "per-node"
+    return "per-gpu"
+
+
+def _logins(script: Script) -> list[str]:
+    """Return the secrets of programs that log in; the variable does the same without."""
+    found = []
+    for call in script.extra:
+        if [posixpath.basename(call.argv[0]), *call.argv[1:2]] == ["wandb", "login"]:
+            found.append("WANDB_API_KEY")
+        elif posixpath.basename(call.argv[0]) in ("huggingface-cli", "hf") and "login" in call.argv:
+            found.append("HF_TOKEN")
+    return found
+
+
+def _own_path(variables: Tree, tree: Tree, folder: str | None) -> Tree:
+    """Leave out the PYTHONPATH that jobspec sets itself: the folder of Megatron-LM's program."""
+    path = variables.get("PYTHONPATH")
+    if path is not None and tree.get("framework") == "mlm":
+        own = posixpath.dirname(posixpath.join(folder or "/opt/Megatron-Bridge", tree.get("script") or DEFAULT_SCRIPT))
+        kept = [part for part in path.split(":") if part.rstrip("/") != own.rstrip("/")]
+        variables = {name: value for name, value in variables.items() if name != "PYTHONPATH"}
+        return variables | ({"PYTHONPATH": ":".join(kept)} if kept else {})
+    return variables
+
+
+def _name(
+    options: list[Option], name: str, launches: list[Launch], parts: list[Sections], holes: Holes, report: Report
+) -> str:
+    option = last(options, "job-name")
+    text = option.value if option and option.value else name
+    if has_hole(text):
+        report.open("name", f"the job's name is `{holes.show(text)}`", option.line if option else 0)
+        text = holes.show(text)
+    if not text:
+        tree = parts[-1].tree
+        text = str(tree.get("recipe") or tree.get("conversion", {}).get("hf_model", "") or launches[-1].program.script)
+        text = posixpath.splitext(posixpath.basename(text))[0].removesuffix("_config")
+    cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")[:100]
+    return cleaned or "job"
+
+
+DEFAULT_PROGRAMS = (_RECIPE, _CONVERSION, DEFAULT_INFERENCE, DEFAULT_SCRIPT)
