@@ -8,9 +8,10 @@ from jobspec.diagnostics.model import Sink
 from jobspec.ir.limits import excesses
 from jobspec.ir.plan import Plan
 from jobspec.schema.validate import validate
+from jobspec.source import Source
 from jobspec.spec.model import Spec
 from jobspec.spec.references import Library, check_kind, kind_of
-from jobspec.syntax.loader import load
+from jobspec.syntax.loader import load, parse
 from jobspec.syntax.nodes import Mapping, find
 from jobspec.targets import codes, registry
 from jobspec.targets.protocol import Script, Target
@@ -49,6 +50,12 @@ class Session:
                 validate(kind, tree, sink)
             return Compiled(sink)
         return self._plan(tree, None, sink)[0]
+
+    def check_text(self, text: str, path: str) -> Compiled:
+        """Check the text of a job manifest that is in no file; ``path`` is how messages name it."""
+        sink = Sink(path)
+        tree = parse(Source(path, text), sink)
+        return self._plan(tree, None, sink)[0] if tree else Compiled(sink)
 
     def compile(self, path: str, target: str | None = None) -> Compiled:
         """Compile a job manifest; ``target`` overrides the manifest's own."""

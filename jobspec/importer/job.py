@@ -6,7 +6,6 @@ import posixpath
 import re
 from typing import Any, NamedTuple
 
-from jobspec.frameworks.bridge_tools import DEFAULT_INFERENCE
 from jobspec.frameworks.known_flags import inference_program
 from jobspec.frameworks.mlm import DEFAULT_SCRIPT
 from jobspec.importer.directives import Option, last, options_of
@@ -65,7 +64,8 @@ def make_job(script: Script, text: str, name: str, holes: Holes, report: Report)
     tree: Tree = {"jobspec": "v1", "name": _name(options, name, launches, parts, holes, report)}
     for part in parts:
         settle(part, resources, slurm, launch_tree, launches, script.ranks)
-    tree |= join_steps(parts, [launch.call.unless for launch in launches], holes, report)
+    labels = [_label(launch, str(tree["name"])) for launch in launches]
+    tree |= join_steps(parts, [launch.call.unless for launch in launches], labels, report)
     if any(launch.program.torchrun is not None and launch.srun is not None for launch in launches):
         tree["target"] = "torchrun"
     whole = {
@@ -105,12 +105,18 @@ def _real_launches(launches: list[Launch], warmups: list[Launch], report: Report
     return launches
 
 
+def slurm_options(script: Script) -> list[Option]:
+    """Return what a script asks Slurm for; where it says nothing, what its launches say."""
+    return _options(script, [launch for launch in script.launches if launch.kind != "sync"])
+
+
 def _options(script: Script, launches: list[Launch]) -> list[Option]:
-    """Return what the script asks Slurm for; where it says nothing, what its launches say."""
     options = list(script.options)
     for launch in launches:
         if launch.kind == "convert":
-            options += _convert_options(launch)
+            launch.kind = "program"
+            script.options += _convert_options(launch)
+            options = list(script.options)
         elif launch.srun:
             names = {option.name for option in options}
             wanted = ("nodes", "gpus-per-node", "partition", "account", "time", "job-name", "gres", "ntasks-per-node")
@@ -203,10 +209,12 @@ def _place(launch: Launch, holes: Holes, report: Report) -> tuple[str, str | Non
         return known, before or folder
     if has_hole(script):
         script = sections.literals.path(script, "the program", line, folder) or posixpath.basename(script)
-    if script.startswith("/"):
-        folder = folder if folder and script.startswith(f"{folder.rstrip('/')}/") else posixpath.dirname(script)
-        return posixpath.relpath(script, folder), folder
-    return posixpath.normpath(script), folder
+    if not script.startswith("/"):
+        return posixpath.normpath(script), folder
+    if folder is None and not script.startswith("/opt/Megatron-Bridge/"):
+        folder = posixpath.dirname(script)
+    inside = script.startswith(f"{(folder or '/opt/Megatron-Bridge').rstrip('/')}/")
+    return posixpath.relpath(script, folder or "/opt/Megatron-Bridge") if inside else script, folder
 
 
 def _checkout(before: str, sections: Sections, line: int) -> str:
@@ -251,6 +259,13 @@ def _command(launch: Launch, script: str, options: list[Option], sections: Secti
     spread = _spread(launch, options)
     if spread != "per-gpu":
         sections.put("/command/spread", spread, "the command")
+
+
+def _label(launch: Launch, job: str) -> str | None:
+    """Return the name that a launch's log carries besides the job's."""
+    name = posixpath.basename(launch.call.log or "")
+    match = re.match(rf"{re.escape(job)}_([A-Za-z0-9][A-Za-z0-9._-]*)_[^A-Za-z0-9._-]", name)
+    return match.group(1) if match else None
 
 
 def _spread(launch: Launch, options: list[Option]) -> str:
@@ -306,6 +321,3 @@ def _name(
         text = posixpath.splitext(posixpath.basename(text))[0].removesuffix("_config")
     cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")[:100]
     return cleaned or "job"
-
-
-DEFAULT_PROGRAMS = (_RECIPE, _CONVERSION, DEFAULT_INFERENCE, DEFAULT_SCRIPT)

@@ -38,10 +38,10 @@ class Literals:
         filled = self._holes.fill(text, {kind: "" for kind in (Kind.UNSET,)}) if self._holes.alone(text) else text
         known = self._holes.without(filled)
         if not known or self._holes.alone(text):
-            self._report.open("unknown-value", f"{what} is {self._named(holes)}, {self._reason(holes)}", line)
+            self._report.open("unknown-value", f"{what} is {self._named(holes)}, which {self._reason(holes)}", line)
             return None
         self._report.changed(
-            "run-time-part", f"{what}: {self._named(holes)} {self._reason(holes)}; it is now `{known}`", line
+            "run-time-part", f"{what} has {self._named(holes)}, which {self._reason(holes)}; it is now `{known}`", line
         )
         return known
 
@@ -65,7 +65,7 @@ class Literals:
         else:
             self._report.changed(
                 "run-time-part",
-                f"{what}: {self._named(holes)} {self._reason(holes)}; it is now `{filled}`, for every run",
+                f"{what} has {self._named(holes)}, which {self._reason(holes)}; it is now `{filled}`, for every run",
                 line,
             )
         return self._absolute(filled, what, line, folder)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jobspec.importer.holes import Kind, has_hole
 from jobspec.importer.shell_tree import line_of, text_of
+from jobspec.importer.state import OF_THE_REQUEST
 
 if TYPE_CHECKING:
     from jobspec.importer.expand import Expander
@@ -69,6 +70,8 @@ def _subject(node: Node, expander: Expander, prefix: str, *, quiet: bool) -> str
 def _default(
     operator: str, value: str | list[str] | None, name: str, rest: list[Node], expander: Expander, line: int
 ) -> str | list[str]:
+    if name in OF_THE_REQUEST and name not in expander.state.facts and name not in expander.state.values:
+        value = None  # nothing in the script asks for a number, so its own default is what it counts on
     missing = value is None or (operator.startswith(":") and not value)
     kind = operator.removeprefix(":")
     if kind == "+":

@@ -14,6 +14,7 @@ class About(StrEnum):
     BUG = "bug"  # of the script
     OPEN = "open"  # to be filled in
     BREAK = "break"  # a rule of jobspec that the manifest breaks
+    WARNING = "warning"  # of jobspec's rules
     LEFT = "left-out"
     CHANGED = "changed"
     ASSUMED = "assumed"

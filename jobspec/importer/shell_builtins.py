@@ -72,7 +72,8 @@ def declare(node: Node, state: State, expander: Expander) -> None:
                 found, joined, value = word.partition("=")
                 if joined:
                     state.set(found, value)
-                    state.exported |= {found} if exports else set()
+                    if exports:
+                        state.export(found)
             continue
         if exports:
             state.export(name)

@@ -16,6 +16,16 @@ OF_A_TASK = frozenset(("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURMD_
 OF_A_RANK = frozenset(("RANK", "LOCAL_RANK", "NODE_RANK"))
 _OF_THE_JOB = frozenset(("HOME", "USER", "HOSTNAME", "PWD", "RANDOM", "SECONDS", "UID", "TMPDIR", "SHLVL", "BASHPID"))
 
+# What a user sets for sbatch and srun, and Slurm does not.
+_OF_THE_USER = frozenset(("SLURM_ACCOUNT", "SLURM_PARTITION", "SLURM_TIMELIMIT", "SLURM_QOS", "SLURM_CONF"))
+#: What Slurm sets from the numbers that a script asks for.
+OF_THE_REQUEST = frozenset(
+    (
+        *("SLURM_JOB_NUM_NODES", "SLURM_NNODES", "SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NTASKS_PER_NODE"),
+        *("SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE", "SLURM_CPUS_PER_TASK", "SLURM_JOB_NAME"),
+    )
+)
+
 #: A script that goes on for so many commands is not one that is read, but one that is run.
 MOST_STEPS = 20_000
 #: A value so long is no argument any more; it is what a loop that doubles makes.
@@ -77,7 +87,7 @@ class State:
         self.report = report
         # What somebody gives is there, but it is a part of the job only where the script says so.
         self.values: dict[str, Value] = {**(given or {}), **environment}
-        self.exported = set(environment)
+        self.exported = dict.fromkeys(environment)  # in the order of the script
         self.inside = inside
         self.hidden = hidden
         self.positional = positional
@@ -104,11 +114,11 @@ class State:
             raise GaveUpError
         self.values[name] = value
         if "allexport" in self.options:
-            self.exported.add(name)
+            self.export(name)
 
     def export(self, name: str) -> None:
         """Export a variable, as far as it has a value."""
-        self.exported.add(name)
+        self.exported[name] = None
 
     def known(self, name: str) -> Value | None:
         """Return the value of a variable, ``None`` where the script has not set it."""
@@ -129,7 +139,7 @@ class State:
             return self.holes.mark(Kind.TASK if self.inside else Kind.HOST, name)
         if name in OF_A_RANK and self.inside:
             return self.holes.mark(Kind.TASK, name)
-        if name.startswith("SLURM") or name in _OF_THE_JOB or (self.inside and name in ("MASTER_ADDR", "MASTER_PORT")):
+        if (name.startswith("SLURM") and name not in _OF_THE_USER) or name in _OF_THE_JOB or (self.inside and name in ("MASTER_ADDR", "MASTER_PORT")):
             return self.holes.mark(Kind.JOB, name)
         return None
 

@@ -6,31 +6,33 @@ import re
 from collections import Counter
 from typing import Any
 
-from jobspec.importer.holes import Holes
 from jobspec.importer.report import Report
+from jobspec.importer.schema_fit import schema_of
 from jobspec.importer.sections import Sections, Tree
 from jobspec.spec.build import MODEL_SIZES, UNTRAINED
 
 _KEYS_OF_A_JOB = frozenset(("framework",))
 
 
-def join_steps(parts: list[Sections], unless: list[str | None], holes: Holes, report: Report) -> Tree:
-    """Return the keys of a job with one launch, or with a step for each."""
+def join_steps(
+    parts: list[Sections], unless: list[str | None], labels: list[str | None], report: Report
+) -> Tree:
+    """Return the keys of a job with one launch, or with a step for each; ``labels`` are names of them, if known."""
     _one_framework(parts, report)
     trees = [part.tree for part in parts]
-    if len(parts) == 1 and unless[0] is None:
+    if len(parts) == 1 and unless[0] is None and labels[0] is None:
         return dict(trees[0])
     main = _main_task(trees)
     common = _intersection([tree for tree in trees if tree.get("task") == main])
     steps: list[Tree] = []
     names: list[str] = []
-    for part, path in zip(parts, unless, strict=True):
-        step: Tree = {"name": _step_name(part.tree, trees, names)}
+    for part, path, label in zip(parts, unless, labels, strict=True):
+        step: Tree = {"name": _unique(label or _step_name(part.tree, trees), names)}
         names.append(step["name"])
         literal = part.literals.path(path, "the path that makes a step superfluous", part.line) if path else None
         if literal:
             step["unless_exists"] = literal
-        step |= _difference(_with_sizes(part.tree, common), common)
+        step |= _difference(_with_sizes(part.tree, common), common, "")
         steps.append(step)
     report.taken("steps", f"{len(steps)} launches became the steps {', '.join(f'`{name}`' for name in names)}")
     return {**common, "steps": steps}
@@ -80,22 +82,25 @@ def _with_sizes(tree: Tree, common: Tree) -> Tree:
     return {**tree, "parallelism": {**own, **missing}}
 
 
-def _difference(tree: Tree, common: Tree) -> Tree:
+def _difference(tree: Tree, common: Tree, pointer: str) -> Tree:
+    """Return what a launch says itself, with the keys that its schema wants beside it."""
     own: Tree = {}
     for key, value in tree.items():
         theirs = common.get(key)
         if key in _KEYS_OF_A_JOB and key in common:
             continue
         if isinstance(value, dict) and isinstance(theirs, dict):
-            rest = _difference(value, theirs)
+            place = f"{pointer}/{key}"
+            rest = _difference(value, theirs, place)
             if rest:
-                own[key] = rest
+                wanted = schema_of(place).get("required", ()) if pointer else ()
+                own[key] = {name: value[name] for name in wanted if name in value} | rest
         elif value != theirs or type(value) is not type(theirs):
             own[key] = value
     return own
 
 
-def _step_name(tree: Tree, trees: list[Tree], names: list[str]) -> str:
+def _step_name(tree: Tree, trees: list[Tree]) -> str:
     same = [other for other in trees if other.get("task") == tree.get("task")]
     layouts = [other.get("parallelism", {}) for other in same]
     differing = [
@@ -108,6 +113,10 @@ def _step_name(tree: Tree, trees: list[Tree], names: list[str]) -> str:
         if name == "command" and words:
             script = next((word for word in words if word.endswith(".py")), words[0])
             name = re.sub(r"[^A-Za-z0-9._-]+", "-", script.rpartition("/")[2].removesuffix(".py")).strip("-._")[:40] or name
+    return name
+
+
+def _unique(name: str, names: list[str]) -> str:
     number, unique = 2, name
     while unique in names:
         unique, number = f"{name}-{number}", number + 1

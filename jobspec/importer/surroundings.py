@@ -283,7 +283,7 @@ class Surroundings:
             return "once"
         if any(launch.syncs == "rank" and launch.program.torchrun is None for launch in launches):
             line = launches[0].call.line
-            self.report.bug("sync-by-all", "every rank runs `uv sync`, all into the one container of its node", line)
+            self.report.changed("sync-by-all", "every rank runs `uv sync`; now one of each node does, and the others wait", line)
             return "once"
         if any(launch.syncs for launch in launches):
             return "per-node"

@@ -15,6 +15,7 @@ NAMES = {
     "model": "a model file",
     "diagnostics": "the output of `--format json`",
     "diagnosis": "the output of `diagnose --format json`",
+    "import": "the output of `import --format json`",
     "losses": "the output of `losses --format json`",
     "signatures": "messages that `diagnose --signatures` adds",
 }

@@ -1,0 +1,134 @@
+"""Comments of a script that explain a value, by what the value is: an override, a flag, an option or a variable."""
+
+from __future__ import annotations
+
+import re
+
+_ASSIGNMENT = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=")
+_TRAILING = re.compile(r"""(?:[^#"']|"(?:\\.|[^"\\])*"|'[^']*')*?(?:^|(?<=\s))#\s*(.*)\Z""")
+_USES = re.compile(r"--?([A-Za-z][\w-]*)[ =]\"?\$\{?([A-Za-z_]\w*)|([a-z_]+(?:\.[a-z_0-9]+)+)=\"?\$\{?([A-Za-z_]\w*)")
+_DIRECTIVE = re.compile(r"#SBATCH\s+(?:--([a-z-]+)|-([a-zA-Z]))[^#]*#\s*(.*)\Z")
+_LONGEST = 160
+_LICENCE = re.compile(
+    r"License|WARRANTIES|www\.apache\.org|limitations under|distributed under|in compliance|required by applicable law", re.IGNORECASE
+)
+
+
+def explanations(text: str) -> dict[str, str]:
+    """Return comments by name: variables as ``$NAME``, overrides and flags as they are, directives as ``#NAME``."""
+    lines = text.split("\n")
+    found: dict[str, str] = {}
+    users: dict[str, list[str]] = {}
+    for number, line in enumerate(lines):
+        directive = _DIRECTIVE.match(line)
+        if directive:
+            _keep(found, f"#{directive.group(1) or directive.group(2)}", directive.group(3))
+            continue
+        for flag, variable, override, other in _USES.findall(line):
+            users.setdefault(variable or other, []).append(flag or override)
+        assignment = _ASSIGNMENT.match(line)
+        trailing = _comment_of(line)
+        if assignment:
+            _keep(found, f"${assignment.group(1)}", trailing or _above(lines, number))
+        elif trailing and (flag := re.match(r"\s*\"?--([a-z][\w-]*)", line)):
+            _keep(found, flag.group(1), trailing)
+        elif trailing and (field := re.match(r"\s*\"?([a-z_]+(?:\.[a-z_0-9]+)+)=", line)):
+            _keep(found, field.group(1), trailing)
+    for variable, names in users.items():
+        if f"${variable}" in found:
+            for name in names:
+                found.setdefault(name, found[f"${variable}"])
+    return found
+
+
+def _comment_of(line: str) -> str:
+    match = _TRAILING.match(line)
+    return match.group(1).strip() if match and not line.lstrip().startswith("#") else ""
+
+
+def _above(lines: list[str], number: int) -> str:
+    """Return the sentence in the comment right above a line, where that is all there is."""
+    block: list[str] = []
+    while number > 0 and re.match(r"\s*#(?!!)", lines[number - 1]):
+        number -= 1
+        block.insert(0, lines[number].strip().lstrip("#").strip())
+    if number > 0 and lines[number - 1].strip():
+        return ""
+    return " ".join(block) if 0 < len(block) <= 2 else ""
+
+
+def _keep(found: dict[str, str], name: str, comment: str) -> None:
+    comment = re.sub(r"\s+", " ", comment).strip(" -─=#")
+    if comment and len(comment) <= _LONGEST and _is_prose(comment):
+        found.setdefault(name, comment)
+
+
+def _is_prose(comment: str) -> bool:
+    """Whether a comment is said in words, and is no line of code that was switched off, and no heading."""
+    if re.match(r"(export|if|for|srun|sbatch|CMD|echo|--?\w|\w+=|(?:Container|Model|Environment|Paths?)\b[^.]*\Z)", comment):
+        return False
+    return len(re.findall(r"[A-Za-z]{2,}", comment)) >= 2 or bool(re.search(r"[→=]|\d", comment))
+
+
+def by_pointer(found: dict[str, str], tree: dict[str, object], owned: dict[str, str]) -> dict[str, str]:
+    """Return the comments of values that are in a manifest, by their pointers."""
+    placed: dict[str, str] = {}
+    for name, comment in found.items():
+        if name.startswith("$"):
+            pointer = f"/env/{name[1:]}"
+        elif name.startswith("#"):
+            pointer = _DIRECTIVES.get(name[1:], "")
+        else:
+            pointer = owned.get(name) or owned.get(name.replace("_", "-")) or ""
+            pointer = pointer or next((place for place in (f"/overrides/{name}", f"/args/{name}") if _there(tree, place)), "")
+        if pointer and _there(tree, pointer):
+            placed.setdefault(pointer, comment)
+    return placed
+
+
+_DIRECTIVES = {
+    "nodes": "/resources/nodes",
+    "N": "/resources/nodes",
+    "gpus-per-node": "/resources/gpus_per_node",
+    "time": "/resources/time",
+    "t": "/resources/time",
+    "partition": "/resources/partition",
+    "account": "/resources/account",
+    "job-name": "/name",
+    "mem": "/resources/memory",
+    "cpus-per-task": "/resources/cpus_per_gpu",
+    "exclusive": "/resources/exclusive",
+}
+
+
+def _there(tree: object, pointer: str) -> bool:
+    node = tree
+    for part in pointer.strip("/").split("/"):
+        if not isinstance(node, dict) or part not in node:
+            return False
+        node = node[part]
+    return True
+
+
+def description(text: str) -> str | None:
+    """Return what the head of a script says that it is: the first sentences of its first comment."""
+    block: list[str] = []
+    for line in text.split("\n")[1:40]:
+        stripped = line.strip()
+        if stripped.startswith("#SBATCH") or (stripped and not stripped.startswith("#")):
+            break
+        words = stripped.lstrip("#").strip(" =─-")
+        if not words:
+            if block:
+                break
+            continue
+        if re.match(r"(Copyright|Licensed|SPDX|Usage|shellcheck|Compiled by|yaml|!/)", words):
+            if block:
+                break
+            continue
+        if _LICENCE.search(words):
+            if block:
+                break
+            continue
+        block.append(words)
+    return " ".join(block)[:400] or None if block else None

@@ -1,0 +1,175 @@
+"""What a job has of its site: a cluster file that is there is left to say it, or a new one is proposed."""
+
+from __future__ import annotations
+
+import os.path
+import re
+from typing import Any, NamedTuple
+
+from jobspec.diagnostics.model import Sink
+from jobspec.importer.job import Imported
+from jobspec.importer.report import Report
+from jobspec.importer.sections import Tree
+from jobspec.importer.shell_tree import ImportFailedError
+from jobspec.spec.merge import SHARED_SECTIONS
+from jobspec.spec.references import Library
+from jobspec.syntax.nodes import Entry, Mapping, Scalar
+
+# What a manifest need not say, where its cluster says nothing else.
+_DEFAULTS: Tree = {
+    "resources": {"exclusive": True},
+    "container": {"enabled": True, "mount_home": False, "workdir": "/opt/Megatron-Bridge", "mounts": []},
+    "launch": {"warmup": "once", "uv": True, "kill_on_bad_exit": False, "losses": True, "on_failure": "stop"},
+}
+# Variables that are about the network of a site.
+_OF_THE_SITE = re.compile(r"(NCCL_(IB|NET|SOCKET|CROSS|COLLNET|P2P)|UCX|GLOO_SOCKET|FI|OMPI|SHARP)_")
+_STAND_INS = {
+    "/container/image": ("container", "image", "/path/to/image.sqsh"),
+    "/logs": ("", "logs", "/path/to/logs"),
+}
+
+
+class Site(NamedTuple):
+    """A manifest and its cluster.
+
+    Attributes:
+        tree: the manifest; ``cluster`` is a name, or the facts themselves where a file for them is proposed.
+        cluster: the facts of the cluster as they are, for the checks.
+        proposed: whether they are new; then the name of the file that they would be in.
+    """
+
+    tree: Tree
+    cluster: Tree
+    proposed: str | None
+
+
+def load_cluster(name: str, folder: str) -> tuple[str, Tree]:
+    """Return the value of a manifest's ``cluster`` and the facts of a cluster file.
+
+    A name is looked for as a manifest in ``folder`` would, and from the working directory on.
+
+    Raises:
+        ImportFailedError: there is no such file, or it is no sound cluster file.
+
+    """
+    found: list[str] = []
+    for base in dict.fromkeys((folder, "", "manifests")):
+        sink = Sink(os.path.join(base, "job.yaml"))
+        tree = _resolve(name, sink)
+        if tree is not None and not sink.has_errors:
+            return (name, tree) if base == folder else (_reference(name, base, folder), tree)
+        found += [one.message for one in sink.sorted()]
+    raise ImportFailedError(f"--cluster {name}: {found[0] if found else 'it cannot be read'}")
+
+
+def _resolve(name: str, sink: Sink) -> Tree | None:
+    from jobspec.source import Source, Span
+
+    span = Span(Source(sink.path, name), 0, len(name))
+    manifest = Mapping({"cluster": Entry(Scalar("cluster", span), Scalar(name, span))}, span)
+    node = Library().resolve("cluster", manifest, sink)
+    data: Tree | None = node.data() if node is not None else None
+    return data
+
+
+def _reference(name: str, base: str, folder: str) -> str:
+    """Return how a manifest in ``folder`` names a file that was found from ``base`` on."""
+    if "/" not in name and not name.endswith((".yaml", ".yml")):
+        above = os.path.abspath(folder or ".")
+        while os.path.dirname(above) != above:
+            if os.path.isfile(os.path.join(above, "clusters", f"{name}.yaml")):
+                return name
+            above = os.path.dirname(above)
+        name = os.path.join("clusters", f"{name}.yaml")
+    return os.path.relpath(os.path.join(base, name), folder or ".")
+
+
+def with_cluster(imported: Imported, name: str, facts: Tree, report: Report) -> Site:
+    """Leave out of a manifest what its cluster says."""
+    tree = dict(imported.tree)
+    for section in SHARED_SECTIONS:
+        if section == "logs":
+            if tree.get("logs") in (None, facts.get("logs")):
+                tree.pop("logs", None)
+            continue
+        own = _difference(section, tree.get(section, {}), facts.get(section, {}))
+        tree.pop(section, None)
+        if own:
+            tree[section] = own
+    resources = tree.setdefault("resources", {})
+    if resources.get("gpus_per_node") == facts["gpus_per_node"]:
+        del resources["gpus_per_node"]
+    partitions = list(facts["partitions"])
+    if resources.get("partition") is not None and partitions == [resources["partition"]]:
+        del resources["partition"]
+    if imported.mpi and facts.get("mpi") not in (None, imported.mpi):
+        report.changed("mpi", f"the script asks for `--mpi={imported.mpi}`; the cluster says {facts['mpi']}")
+    _tell_additions(facts, imported.tree, report)
+    return Site({**tree, "cluster": name}, facts, None)
+
+
+def _tell_additions(facts: Tree, tree: Tree, report: Report) -> None:
+    for name in facts.get("env", {}):
+        if name not in tree.get("env", {}):
+            report.changed("cluster-variable", f"`{name}` is set by the cluster file, and not by the script")
+
+
+def _difference(section: str, own: Any, theirs: Any) -> Any:
+    defaults = _DEFAULTS.get(section, {})
+    found = {}
+    for key, value in own.items():
+        same = theirs.get(key, defaults.get(key))
+        if key == "mounts":
+            value = [mount for mount in value if mount not in theirs.get("mounts", [])]
+            if not value:
+                continue
+        elif value == same and type(value) is type(same):
+            continue
+        found[key] = value
+    return found
+
+
+def propose_cluster(imported: Imported, name: str, report: Report) -> Site:
+    """Move what a script tells of its site into the facts of a cluster."""
+    tree = {key: value for key, value in imported.tree.items() if key not in ("container", "caches", "logs")}
+    container = dict(imported.tree.get("container", {}))
+    resources = dict(imported.tree.get("resources", {}))
+    gpus = resources.get("gpus_per_node") or 8
+    if not resources.get("gpus_per_node"):
+        report.open("gpus", "the script does not say how many GPUs a node has: 8 were put into the cluster")
+    if resources.get("gpus_per_node") == gpus:
+        resources.pop("gpus_per_node", None)
+    partition = resources.pop("partition", None) or "batch"
+    if "partition" not in imported.tree.get("resources", {}):
+        report.open("partition", "the script names no partition: `batch` was put into the cluster")
+    facts: Tree = {"jobspec": "v1", "kind": "cluster", "gpus_per_node": gpus, "partitions": {partition: {}}}
+    if imported.mpi in ("pmix", "pmi2", "none"):
+        facts["mpi"] = imported.mpi
+    account = resources.pop("account", None)
+    if account:
+        facts["resources"] = {"account": account}
+    if container.get("enabled", True) and "image" not in container:
+        container["image"] = _STAND_INS["/container/image"][2]
+        report.open("image", "no image is known: `container.image` of the cluster is to be filled in")
+    logs = imported.tree.get("logs")
+    facts["logs"] = logs or _STAND_INS["/logs"][2]
+    if not logs:
+        report.open("logs", "no absolute log folder is known: `logs` of the cluster is to be filled in")
+    own = _difference("container", container, {})
+    if own:
+        facts["container"] = own
+    if imported.tree.get("caches"):
+        facts["caches"] = imported.tree["caches"]
+    variables = dict(imported.tree.get("env", {}))
+    of_the_site = {key: value for key, value in variables.items() if _OF_THE_SITE.match(key)}
+    if of_the_site:
+        facts["env"] = of_the_site
+    rest = {key: value for key, value in variables.items() if key not in of_the_site}
+    launch = _difference("launch", imported.tree.get("launch", {}), {})
+    resources = _difference("resources", resources, {})
+    for key, value in (("env", rest), ("launch", launch), ("resources", resources)):
+        tree.pop(key, None)
+        if value or key == "resources":
+            tree[key] = value
+    tree["cluster"] = name
+    return Site(tree, facts, name)

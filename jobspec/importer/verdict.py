@@ -1,0 +1,69 @@
+"""What jobspec's own checks say of an imported manifest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jobspec.driver import Compiled, Session
+from jobspec.importer.report import About, Report
+from jobspec.importer.schema_fit import schema_of
+from jobspec.importer.sections import Tree
+from jobspec.importer.site import Site
+from jobspec.importer.yaml_text import in_order, render
+
+
+def own_variables(site: Site) -> dict[str, str]:
+    """Return the variables that jobspec would set for a job by itself."""
+    from jobspec.ir.lower import lower
+    from jobspec.passes.launch_environment import set_launch_environment
+
+    bare = {key: value for key, value in site.tree.items() if key != "env"}
+    facts = {key: value for key, value in site.cluster.items() if key != "env"}
+    compiled = _check(Site(bare, facts, site.proposed))
+    spec = compiled.spec
+    if compiled.plan is not None:
+        return {variable.name: variable.value for variable in compiled.plan.env}
+    if spec is None or spec.logs is None or spec.resources.partition is None or compiled.sink.reported(("JS251", "JS253")):
+        return {}
+    return {one.name: one.value for one in set_launch_environment(lower(spec), spec).env}
+
+
+def check(site: Site, report: Report) -> bool:
+    """Check a manifest; report what it breaks, and return whether it compiles."""
+    compiled = _check(site)
+    for one in compiled.sink.sorted():
+        about = About.BREAK if one.is_error else About.WARNING
+        place = one.pointer.strip("/").replace("/", ".")
+        message = f"{one.kind.code}: {one.message}" + (f" (`{place}`)" if place else "")
+        report.add(about, one.kind.code, message + "".join(f"; {text}" for text in one.help[:1]))
+    return not compiled.sink.has_errors
+
+
+def _check(site: Site) -> Compiled:
+    return Session().check_text(render(whole(site), {}), "<imported>")
+
+
+def whole(site: Site) -> Tree:
+    """Return a manifest that holds the facts of its cluster."""
+    facts: dict[str, Any] = {key: value for key, value in site.cluster.items() if key not in ("jobspec", "kind")}
+    return ordered({**site.tree, "cluster": facts})
+
+
+def ordered(tree: Tree) -> Tree:
+    """Return a manifest with its keys, and those of its sections, in the order of the schema."""
+    return {
+        key: in_order(value, list(schema_of(f"/{key}").get("properties", value))) if _is_section(key, value) else value
+        for key, value in in_order(tree, KEYS).items()
+    }
+
+
+def _is_section(key: str, value: Any) -> bool:
+    return isinstance(value, dict) and key not in ("cluster", "model", "env", "args", "overrides")
+
+
+#: The keys of a manifest in the order in which the manifests of this repository have them.
+KEYS = [
+    *("jobspec", "name", "description", "cluster", "framework", "task", "model", "recipe", "step_func", "script", "target"),
+    *("resources", "parallelism", "training", "data", "checkpoint", "conversion", "command", "logging", "logs"),
+    *("container", "caches", "env", "secrets", "launch", "slurm", "overrides", "args", "steps"),
+]
