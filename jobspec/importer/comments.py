@@ -47,13 +47,17 @@ def _comment_of(line: str) -> str:
 
 
 def _above(lines: list[str], number: int) -> str:
-    """Return the sentence in the comment right above a line, where that is all there is."""
+    """Return the sentence in the comment right above a line, where it is about that line alone."""
     block: list[str] = []
+    assignment = number
     while number > 0 and re.match(r"\s*#(?!!)", lines[number - 1]):
         number -= 1
         block.insert(0, lines[number].strip().lstrip("#").strip())
     if number > 0 and lines[number - 1].strip():
         return ""
+    following = lines[assignment + 1].strip() if assignment + 1 < len(lines) else ""
+    if following and not following.startswith("#"):
+        return ""  # it is the heading of several
     return " ".join(block) if 0 < len(block) <= 2 else ""
 
 
@@ -122,7 +126,7 @@ def description(text: str) -> str | None:
             if block:
                 break
             continue
-        if re.match(r"(Copyright|Licensed|SPDX|Usage|shellcheck|Compiled by|yaml|!/)", words):
+        if re.match(r"(Copyright|Licensed|SPDX|Usage|shellcheck|Compiled by|yaml|!/|Your SBATCH|Please )", words):
             if block:
                 break
             continue

@@ -82,7 +82,7 @@ def convert(wanted: Wanted) -> Result:
 def _read(wanted: Wanted, holes: Holes, report: Report) -> Imported:
     text = mark_placeholders(wanted.text, holes)
     script = Reader(holes, report, wanted.given, wanted.arguments).read(text)
-    imported = make_job(script, text, wanted.name or _stem(wanted.source), holes, report)
+    imported = make_job(script, text, wanted.name or _stem(wanted.source), holes, report, wanted.time)
     find_mistakes(script, text, slurm_options(script), holes, report)
     return imported
 
@@ -108,14 +108,12 @@ def _description(text: str) -> str | None:
     if OWN_MARK not in text:
         return comments.description(text)
     lines = text.split("\n")[2:]
-    own = [line.removeprefix("#").removeprefix(" ") for line in lines[: next((i for i, one in enumerate(lines) if one == "#"), 0)]]
-    return "\n".join(own) or None
+    end = next((number for number, line in enumerate(lines) if line.startswith("# Nodes:")), 1) - 1
+    return "\n".join(line.removeprefix("#").removeprefix(" ") for line in lines[:end]) or None
 
 
 def _complete(site: Site, imported: Imported, wanted: Wanted, report: Report) -> None:
     resources = site.tree.setdefault("resources", {})
-    if wanted.time:
-        resources["time"] = wanted.time
     if "time" not in resources:
         resources["time"] = "4:00:00"
         report.open("time", "no time limit is known: 4 hours were put in (`--time` sets it)")

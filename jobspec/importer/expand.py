@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from jobspec.importer.arithmetic import Arithmetic
 from jobspec.importer.holes import Kind, has_hole
 from jobspec.importer.parameters import expand_parameter
-from jobspec.importer.shell_tree import line_of, text_of
+from jobspec.importer.shell_tree import descendants, line_of, parse, text_of
 
 if TYPE_CHECKING:
     from jobspec.importer.shell_tree import Node
@@ -50,12 +50,23 @@ class Expander:
     def words(self, nodes: list[Node]) -> list[str]:
         """Return the words that nodes stand for in a command."""
         found: list[str] = []
-        for node in nodes:
-            if node.type in ("brace_expression", "word") and (match := _RANGE.fullmatch(text_of(node))):
+        for group in _adjacent(nodes):
+            node = group[0]
+            if len(group) > 1:
+                found += _words(self._joined_by_us(group))
+            elif node.type in ("brace_expression", "word") and (match := _RANGE.fullmatch(text_of(node))):
                 found += _range(int(match.group(1)), int(match.group(2)))
             elif node.type != "comment":
                 found += _words(self._pieces(node))
         return found
+
+    def _joined_by_us(self, group: list[Node]) -> list[_Piece]:
+        """Return the pieces of a word that the grammar has torn at a variable (``%j_$DATE.log``)."""
+        raw = "".join(text_of(node) for node in group)
+        if re.search(r"[\"'`\\]", raw):
+            return [piece for node in group for piece in self._pieces(node)]
+        strings = descendants(parse(f'_ "{raw}"'), "string")
+        return [piece for string in strings for piece in self._filled(string, "string")]
 
     def text(self, node: Node | None) -> str:
         """Return a node as one text, as an assignment takes it: nothing is split."""
@@ -164,6 +175,17 @@ class Expander:
         if len(pieces) > 3 and not any(piece.text for piece in pieces) and _is_empty_array(node):
             return []
         return pieces
+
+
+def _adjacent(nodes: list[Node]) -> list[list[Node]]:
+    """Return nodes in groups between which there is a blank."""
+    groups: list[list[Node]] = []
+    for node in nodes:
+        if groups and groups[-1][-1].end_byte == node.start_byte and node.type != "comment":
+            groups[-1].append(node)
+        else:
+            groups.append([node])
+    return groups
 
 
 def _is_empty_array(node: Node) -> bool:

@@ -187,7 +187,7 @@ def _same_length(literal: str, said: str, sections: Sections) -> None:
 def _blend(text: str, sections: Sections) -> None:
     literal = sections.holes.show(text) if has_hole(text) else text
     try:
-        value = read_value(text if not has_hole(text) else _stood_in(text, sections))
+        value = read_value(text)
     except UnreadableError:
         value = None
     blend = value if isinstance(value, list) and len(value) == 2 and isinstance(value[0], list) else None
@@ -198,11 +198,6 @@ def _blend(text: str, sections: Sections) -> None:
     sections.put("/data/paths", paths, "dataset.blend")
     if isinstance(blend[1], list):
         sections.put("/data/weights", blend[1], "dataset.blend")
-
-
-def _stood_in(text: str, sections: Sections) -> str:
-    parts = re.split(r"([\[\],])", text)
-    return "".join(f'"{part}"' if has_hole(part) else part for part in parts)
 
 
 def _complete(sections: Sections) -> None:

@@ -41,8 +41,10 @@ class Imported(NamedTuple):
     lines: tuple[int, ...]
 
 
-def make_job(script: Script, text: str, name: str, holes: Holes, report: Report) -> Imported:
-    """Return the job of a script.
+def make_job(
+    script: Script, text: str, name: str, holes: Holes, report: Report, time: str | None = None
+) -> Imported:
+    """Return the job of a script; ``name`` and ``time`` are for one that says none.
 
     Raises:
         ImportFailedError: there is no launch in it, or one that jobspec does not replace.
@@ -56,6 +58,7 @@ def make_job(script: Script, text: str, name: str, holes: Holes, report: Report)
     parts = [_sections(launch, options, holes, report) for launch in launches]
     folder = next((part.folder for part in parts if part.folder), None)
     resources = around.resources(launches[-1], options)
+    resources |= {"time": time} if time else {}
     launch_tree = around.launch(script, launches, warmups, ())
     own = OWN_MARK in text
     caches, variables, secrets = around.environment(launches, "" if own else text, own=own)
@@ -71,18 +74,27 @@ def make_job(script: Script, text: str, name: str, holes: Holes, report: Report)
     whole = {
         "resources": resources,
         "logs": around.logs(options, launches),
-        "container": around.container([*warmups, *launches], folder),
+        "container": around.container([*warmups, *launches], folder, syncs=launch_tree.get("warmup", "none") != "none"),
         "caches": caches,
         "env": _own_path(variables, tree, folder),
         "secrets": secrets,
         "launch": launch_tree,
         "slurm": slurm,
     }
-    if own and "lm loss" not in text:
-        whole["launch"]["losses"] = False
+    if own:
+        _say_as_header(text, tree, launch_tree)
     tree |= {key: value for key, value in whole.items() if value not in (None, {}, [])}
     mpi = next((launch.option("mpi") for launch in launches if launch.option("mpi")), None)
     return Imported(tree, mpi, tuple(launch.call.line for launch in launches))
+
+
+def _say_as_header(text: str, tree: Tree, launch: Tree) -> None:
+    """Take from a script of jobspec's what only its head and its end say."""
+    tasks = {tree.get("task"), *(step.get("task") for step in tree.get("steps", []))} - {None}
+    if tasks & {"pretrain", "sft", "lora", "dora"} and "lm loss" not in text:
+        launch["losses"] = False
+    if tasks == {"command"} and " with Megatron-LM" in text.partition("\n")[2].partition("\n")[0]:
+        tree["framework"] = "mlm"
 
 
 def _real_launches(launches: list[Launch], warmups: list[Launch], report: Report) -> list[Launch]:
@@ -250,8 +262,7 @@ def _command(launch: Launch, script: str, options: list[Option], sections: Secti
         literal = word
         if has_hole(word):
             shown = sections.holes.show(word)
-            found = sections.literals.path(word, f"`{shown}`", launch.call.line) if "/" in word else None
-            literal = found or sections.literal(word, f"the argument {shown}") or ""
+            literal = sections.literal(word, shown) or ""
         words.append(literal)
     if not words:
         raise ImportFailedError("this launch starts nothing that could be read", launch.call.line)

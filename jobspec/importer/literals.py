@@ -38,7 +38,8 @@ class Literals:
         filled = self._holes.fill(text, {kind: "" for kind in (Kind.UNSET,)}) if self._holes.alone(text) else text
         known = self._holes.without(filled)
         if not known or self._holes.alone(text):
-            self._report.open("unknown-value", f"{what} is {self._named(holes)}, which {self._reason(holes)}", line)
+            name = {"the account": "account", "the partition": "partition"}.get(what, "unknown-value")
+            self._report.open(name, f"{what} is {self._named(holes)}, which {self._reason(holes)}", line)
             return None
         self._report.changed(
             "run-time-part", f"{what} has {self._named(holes)}, which {self._reason(holes)}; it is now `{known}`", line

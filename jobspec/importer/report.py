@@ -65,6 +65,10 @@ class Report:
         """Add what was taken over."""
         self.add(About.TAKEN, name, message, line)
 
+    def named(self, name: str) -> bool:
+        """Whether there is a finding of this kind."""
+        return any(finding.name == name for finding in self._found.values())
+
     def findings(self, *about: About) -> list[Finding]:
         """Return the findings of some kinds, or all, by kind and line."""
         order = list(About)

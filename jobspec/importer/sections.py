@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from jobspec.importer.holes import Holes, has_hole
+from jobspec.importer.holes import CLOSE, OPEN, Holes, has_hole
 from jobspec.importer.literals import Literals
 from jobspec.importer.report import Report
 from jobspec.importer.schema_fit import convert, misfit, schema_of
@@ -69,4 +70,8 @@ class Sections:
 
     def literal(self, word: str, said: str) -> str | None:
         """Return a word without holes, ``None`` where it is not known."""
-        return self.literals.text(word, f"`{said}`", self.line) if has_hole(word) else word
+        if not has_hole(word):
+            return word
+        if re.match(rf"{OPEN}[0-9]+{CLOSE}/", word) and not re.search(r"\s", word):
+            return self.literals.path(word, f"`{said}`", self.line, self.folder)
+        return self.literals.text(word, f"`{said}`", self.line)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from jobspec.importer.holes import Kind, has_hole
+from jobspec.importer import builtins
+from jobspec.importer.holes import OPEN, Kind, has_hole
 from jobspec.importer.shell_tree import text_of
 from jobspec.importer.state import State, Value
 
@@ -91,8 +93,9 @@ def _export(words: list[str], _values: Mapping[str, str], _text: str | None, sta
 
 def _cd(words: list[str], _values: Mapping[str, str], _text: str | None, state: State) -> bool:
     folder = next((word for word in words if not word.startswith("-")), None)
-    if folder is not None:
-        state.folder = posixpath.normpath(posixpath.join(state.folder or "", folder)) if folder else state.folder
+    if folder:
+        base = "" if folder.startswith(OPEN) else state.folder or ""
+        state.folder = posixpath.normpath(posixpath.join(base, folder))
     return True
 
 
@@ -161,6 +164,17 @@ def _source(words: list[str], _values: Mapping[str, str], _text: str | None, sta
     return None
 
 
+def _printf(words: list[str], _values: Mapping[str, str], _text: str | None, state: State) -> bool | None:
+    """Run ``printf -v NAME FORMAT …``; ``%q`` quotes for a shell that reads the value again."""
+    form, values = words[2] if len(words) > 2 else "", words[3:]
+    if form == "%q":
+        state.set(words[1], " ".join(value if has_hole(value) else shlex.quote(value) for value in values))
+        return True
+    printed = builtins.output(["printf", form, *values], "")
+    state.set(words[1], state.holes.mark(Kind.COMMAND, f"printf {form}") if printed is None else printed)
+    return True
+
+
 def _wait(_words: list[str], _values: Mapping[str, str], _text: str | None, _state: State) -> bool:
     return True
 
@@ -173,6 +187,7 @@ BUILTINS: dict[str, _Builtin] = {
     "read": _read,
     "mapfile": _mapfile,
     "readarray": _mapfile,
+    "printf -v": _printf,
     "shift": _shift,
     "source": _source,
     ".": _source,

@@ -23,10 +23,6 @@ _DEFAULTS: Tree = {
 }
 # Variables that are about the network of a site.
 _OF_THE_SITE = re.compile(r"(NCCL_(IB|NET|SOCKET|CROSS|COLLNET|P2P)|UCX|GLOO_SOCKET|FI|OMPI|SHARP)_")
-_STAND_INS = {
-    "/container/image": ("container", "image", "/path/to/image.sqsh"),
-    "/logs": ("", "logs", "/path/to/logs"),
-}
 
 
 class Site(NamedTuple):
@@ -140,7 +136,7 @@ def propose_cluster(imported: Imported, name: str, report: Report) -> Site:
     if resources.get("gpus_per_node") == gpus:
         resources.pop("gpus_per_node", None)
     partition = resources.pop("partition", None) or "batch"
-    if "partition" not in imported.tree.get("resources", {}):
+    if "partition" not in imported.tree.get("resources", {}) and not report.named("partition"):
         report.open("partition", "the script names no partition: `batch` was put into the cluster")
     facts: Tree = {"jobspec": "v1", "kind": "cluster", "gpus_per_node": gpus, "partitions": {partition: {}}}
     if imported.mpi in ("pmix", "pmi2", "none"):
@@ -149,12 +145,15 @@ def propose_cluster(imported: Imported, name: str, report: Report) -> Site:
     if account:
         facts["resources"] = {"account": account}
     if container.get("enabled", True) and "image" not in container:
-        container["image"] = _STAND_INS["/container/image"][2]
-        report.open("image", "no image is known: `container.image` of the cluster is to be filled in")
+        container["image"] = "/path/to/image.sqsh"
+        if not report.named("image"):
+            report.open("image", "no image is known: put `container.image` into the cluster")
     logs = imported.tree.get("logs")
-    facts["logs"] = logs or _STAND_INS["/logs"][2]
-    if not logs:
+    facts["logs"] = logs or "/path/to/logs"
+    if not logs and not report.named("logs"):
         report.open("logs", "no absolute log folder is known: `logs` of the cluster is to be filled in")
+    if container.get("enabled", True) and not container.get("mounts") and not report.named("mounts"):
+        report.open("mounts", "no mount is known, and a path under no mount is in the container alone: put them in")
     own = _difference("container", container, {})
     if own:
         facts["container"] = own

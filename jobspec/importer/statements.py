@@ -84,6 +84,16 @@ class Follower:
                 status = self.run(child)
         return status
 
+    def _run_subshell(self, node: Node) -> bool | None:
+        state = self.state
+        values, exported, folder = dict(state.values), dict(state.exported), state.folder
+        try:
+            return self._all(node)
+        except EndError:
+            return None
+        finally:
+            state.values, state.exported, state.folder = values, exported, folder
+
     def _run_compound_statement(self, node: Node) -> bool | None:
         if text_of(node).startswith("(("):
             value = self.expander.number(node)
@@ -125,10 +135,10 @@ class Follower:
 
     def _run_list(self, node: Node) -> bool | None:
         left, symbol, right = node.children[0], text_of(node.children[1]), node.children[-1]
-        status = self.run(left)
+        condition = _is_condition(left)
+        status = self._caught(left, right) if symbol == "||" and not condition else self.run(left)
         if symbol not in ("&&", "||"):
             return self.run(right)
-        condition = _is_condition(left)
         wanted = symbol == "&&"
         if status is None and condition:
             return self._unknown_list(left, right, wanted=wanted)
@@ -142,6 +152,17 @@ class Follower:
             self._guard(left, right)
             return True
         return self.run(right)
+
+    def _caught(self, left: Node, right: Node) -> bool | None:
+        """Run what may fail without ending the script: `set -e` does not count before `||`."""
+        errexit = "errexit" in self.state.options
+        self.state.options.discard("errexit")
+        status = self.run(left)
+        if errexit:
+            self.state.options.add("errexit")
+        if _ends(right):
+            self.guarded.add(len(self.state.calls))
+        return status
 
     def _unknown_list(self, left: Node, right: Node, *, wanted: bool) -> bool | None:
         self._must_be_known()
@@ -248,7 +269,7 @@ class Follower:
             body = [child for child in item.children if child.is_named and child not in patterns]
             if True in found:
                 if body and _ends(body[-1]):
-                    self._guard(node, body[-1], body)
+                    self._refused(node, subject, body)
                     return True
                 return self._sequence(body)
             if None in found and _RANK.search(text_of(node.child_by_field_name("value"))):
@@ -370,7 +391,7 @@ class Follower:
         if name == "eval":
             self._all(parse(" ".join(words[1:])))
             return None
-        builtin = BUILTINS.get(name)
+        builtin = BUILTINS.get("printf -v" if words[:2] == ["printf", "-v"] else name)
         if builtin:
             return builtin(words[1:], values, text_in, self.state)
         if self._captured is not None:
@@ -435,7 +456,7 @@ class Follower:
             return None
 
     def _capture(self, node: Node, text_in: str | None, *, children: bool = False) -> str:
-        before, text_before = self._captured, self._text_in
+        before, text_before, folder = self._captured, self._text_in, self.state.folder
         self._captured = []
         if text_in is not None:
             self._text_in = text_in
@@ -446,7 +467,7 @@ class Follower:
                 self.run(node)
             return "".join(self._captured)
         finally:
-            self._captured, self._text_in = before, text_before
+            self._captured, self._text_in, self.state.folder = before, text_before, folder
 
     def _must_be_known(self) -> None:
         if self._captured is not None:
@@ -485,6 +506,17 @@ class Follower:
         said = next((text for node in body or [end] if (text := self._said(node))), "")
         ending = f": {self.state.holes.show(said)}" if said else ""
         self.state.report.bug("own-check", f"a check of the script itself would end it{ending}", self.line(condition))
+
+    def _refused(self, node: Node, subject: str, body: list[Node]) -> None:
+        """Report a branch of ``case`` that ends the script: without a value it is one that the user gives."""
+        self._must_be_known()
+        name = self.state.holes.show(text_of(node.child_by_field_name("value")))
+        said = next((text for one in body if (text := self._said(one))), "")
+        ending = f": {self.state.holes.show(said)}" if said else ""
+        if subject:
+            self.state.report.bug("own-check", f"a check of the script itself would end it{ending}", self.line(node))
+        else:
+            self.state.report.open("argument", f"the script ends without a value of {name}{ending}", self.line(node))
 
     def _said(self, node: Node) -> str:
         for command in descendants(node, "command"):

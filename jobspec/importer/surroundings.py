@@ -22,8 +22,8 @@ Tree = dict[str, Any]
 
 # Variables that programs read: such a one is kept also where the script itself reads it.
 _OF_PROGRAMS = re.compile(
-    r"(NCCL|TORCH|PYTORCH|CUDA|NVTE|HF|WANDB|UCX|NVSHMEM|GLOO|OMP|MKL|TRITON|TRANSFORMERS|TOKENIZERS|PYTHON|NEMO|UB|LD|UV"
-    r"|FLASH|TE|NVIDIA|HTTPX|HYDRA|MEGATRON|OMPI|PMIX|FI|IB|SHARP|TF|XLA|PATH|NVLINK|GIT|PIP)(_|\Z)|PYTHON"
+    r"(NCCL|TORCH|PYTORCH|CUDA|NVTE|WANDB|UCX|NVSHMEM|GLOO|OMP|MKL|TRITON|TRANSFORMERS|TOKENIZERS|PYTHON|NEMO|UB|LD|UV"
+    r"|FLASH|TE|NVIDIA|HTTPX|HYDRA|OMPI|FI|IB|SHARP|TF|XLA|PATH)(_|\Z)|PYTHON|HF_(HUB|DATASETS|ENDPOINT|XET|ASSETS|ALLOW)"
 )
 _CACHE_KEYS = {variable: key for key, variable in CACHE_VARIABLES.items()}
 _PLAIN_KEYS = frozenset(
@@ -106,12 +106,15 @@ class Surroundings:
         minutes, seconds = (int(first), int(second or 0)) if not days and third is None else (0, 0)
         return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
 
-    def container(self, launches: list[Launch], folder: str | None) -> Tree:
-        """Return the container of the launches; ``{"enabled": False}`` where srun starts none."""
+    def container(self, launches: list[Launch], folder: str | None, *, syncs: bool) -> Tree:
+        """Return the container of the launches; ``{"enabled": False}`` where srun starts none.
+
+        ``syncs`` is whether packages are synced in it: then it can be written without being said to.
+        """
         started = [launch for launch in launches if launch.srun is not None]
         if not started:
             return {"workdir": folder} if folder else {}
-        with_image = [launch for launch in started if launch.option("container-image")]
+        with_image = [launch for launch in started if last(launch.srun or [], "container-image")]
         found: Tree = {}
         if folder:
             found["workdir"] = folder
@@ -126,14 +129,14 @@ class Surroundings:
         if last(main.srun or [], "container-mount-home"):
             found["mount_home"] = True
         writable = last(main.srun or [], "container-writable", "container-readonly")
-        if writable:
+        if writable and not (syncs and writable.name == "container-writable"):
             found["writable"] = writable.name == "container-writable"
         return {key: value for key, value in found.items() if value is not None}
 
     def _image(self, image: str, line: int) -> str | None:
-        if has_hole(image):
+        if has_hole(image) or not image:
             shown = self.holes.show(image)
-            self.report.open("image", f"the container image is `{shown}`: put it in", line)
+            self.report.open("image", f"the container image is {f'`{shown}`' if shown else 'empty'}: put it in", line)
             return None
         if misfit(image, schema_of("/container/image")):
             self.report.open("image", f"`{image}` is no image that a manifest can name", line)
@@ -171,6 +174,9 @@ class Surroundings:
             return None
         parts = [self.literals.path(part, "a mount", line) if i < 2 else part for i, part in enumerate(mount.split(":"))]
         literal = ":".join(part or "" for part in parts)
+        if literal.startswith(":"):
+            self.report.open("mounts", f"the mount `{literal}` has no folder of the host: put it in", line)
+            return None
         if misfit(literal, {"type": "string", "pattern": schema_pattern("mount")}):
             self.report.left("mount", f"`{self.holes.show(mount)}` is no mount that pyxis takes", line)
             return None
@@ -201,6 +207,7 @@ class Surroundings:
         caches: Tree = {}
         variables: Tree = {}
         secrets: list[str] = []
+        helpers: dict[str, str] = {}
         for launch in launches:
             for name, value in launch.environment.items():
                 if name in _CACHE_KEYS:
@@ -210,25 +217,49 @@ class Surroundings:
                 elif self._is_secret(name, value, launch):
                     secrets += [name] if name not in secrets else []
                 elif reserved(name):
-                    self._drop(name, launch.call.line)
+                    helpers[name] = reserved(name) or ""
                 elif self._is_kept(name, text):
                     literal = self._variable(name, value, launch.call.line) if value or not own else value
                     if literal is not None:
+                        self._tell_difference(name, variables.get(name, literal), literal, launch.call.line)
                         variables[name] = literal
                 else:
-                    self.report.left("helper-variable", f"`{name}` only carries a value into the command line", 0)
+                    helpers[name] = "they only carry values into the command line"
+            for name in self._inherited_secrets(launch):
+                secrets += [name] if name not in secrets else []
+        for why in dict.fromkeys(helpers.values()):
+            named = ", ".join(f"`{name}`" for name in sorted(helpers) if helpers[name] == why)
+            self.report.left("variables", f"{named}: {why}")
         return caches, variables, secrets
+
+    def _inherited_secrets(self, launch: Launch) -> list[str]:
+        """Return what a launch passes on, or the script insists on, and nobody but the submitting shell sets."""
+        passed = (launch.option("container-env") or "").split(",")
+        insisted = [
+            name
+            for name in self.script.wanted
+            if (name in passed or names_secret(name)) and self._is_required(self.script.values.get(name))
+        ]
+        return [name for name in insisted if name not in launch.environment]
+
+    def _is_required(self, value: object) -> bool:
+        hole = self.holes.alone(value) if isinstance(value, str) else None
+        return hole is not None and hole.kind is Kind.REQUIRED
+
+    def _tell_difference(self, name: str, before: str, after: str, line: int) -> None:
+        if before != after:
+            self.report.open(
+                "variable-of-a-step",
+                f"`{name}` is `{before}` for one launch and `{after}` for another: a job has one environment",
+                line,
+            )
 
     def _is_secret(self, name: str, value: str, launch: Launch) -> bool:
         if looks_secret(name, value):
             self.report.bug("secret-in-text", f"the value of `{name}` stands in the script; name it in `secrets`", 0)
             return True
         passed = (launch.option("container-env") or "").split(",")
-        required = (hole := self.holes.alone(value)) is not None and hole.kind is Kind.REQUIRED
-        return names_secret(name) or (required and name in passed)
-
-    def _drop(self, name: str, line: int) -> None:
-        self.report.left("reserved-variable", f"`{name}`: {reserved(name)}", line)
+        return names_secret(name) or (self._is_required(value) and name in passed)
 
     def _is_kept(self, name: str, text: str) -> bool:
         if _OF_PROGRAMS.match(name):
@@ -359,8 +390,3 @@ def schema_pattern(name: str) -> str:
     from jobspec.schema.registry import load
 
     return str(load("job")["$defs"][name]["pattern"])
-
-
-def without(variables: Mapping[str, str], dropped: Collection[str]) -> Tree:
-    """Return variables without some."""
-    return {name: value for name, value in variables.items() if name not in dropped}

@@ -35,7 +35,11 @@ def _minutes(sections: Sections, fields: dict[str, Any], resources: Tree) -> Non
     minutes = _field(fields, "train.exit_duration_in_mins", "exit-duration-in-mins")
     if minutes is None:
         return
-    limit = seconds(resources["time"]) // 60 if resources.get("time") else 0
+    if not resources.get("time"):
+        what = f"the program ends by itself after {minutes} minutes: with `--time` that is `minutes_before_limit`"
+        sections.report.left("minutes", what, sections.line)
+        return
+    limit = seconds(resources["time"]) // 60
     left = limit - int(minutes) if str(minutes).isdecimal() else 0
     if left > 0:
         sections.put("/checkpoint/minutes_before_limit", min(left, 1440), "exit-duration-in-mins")
@@ -113,11 +117,11 @@ def _drop_defaults(sections: Sections) -> None:
         task not in ("import", "export", "roundtrip", "inference") or ep > 1
     ):
         sections.drop("/parallelism/etp")
-    if "sp" in layout and (layout["sp"] == (tp > 1) or tp == 1):
+    if tree["framework"] == "mlm" and tp > 1 and "sp" not in layout:
+        sections.put("/parallelism/sp", False, "sequence-parallel")  # the flag is not there, and the default is on
+    elif "sp" in layout and (layout["sp"] or tp == 1):
         sections.drop("/parallelism/sp")
-    if tree["framework"] == "mlm" and tp > 1 and "sp" not in layout and not sections.pending.get("sp"):
-        sections.put("/parallelism/sp", False, "sequence-parallel")
-    for size, default in (("vpp", 1), ("cp", 1), ("pp", 1)):
+    for size, default in (("vpp", 1), ("cp", 1)):
         if sections.get(f"/parallelism/{size}") == default:
             sections.drop(f"/parallelism/{size}")
     if training.get("lr_decay_iters") is not None and training.get("lr_decay_iters") == training.get("train_iters"):

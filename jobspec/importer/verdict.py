@@ -14,24 +14,20 @@ from jobspec.importer.yaml_text import in_order, render
 
 def own_variables(site: Site) -> dict[str, str]:
     """Return the variables that jobspec would set for a job by itself."""
-    from jobspec.ir.lower import lower
-    from jobspec.passes.launch_environment import set_launch_environment
+    from jobspec.passes.launch_environment import launch_variables
 
     bare = {key: value for key, value in site.tree.items() if key != "env"}
-    facts = {key: value for key, value in site.cluster.items() if key != "env"}
-    compiled = _check(Site(bare, facts, site.proposed))
-    spec = compiled.spec
-    if compiled.plan is not None:
-        return {variable.name: variable.value for variable in compiled.plan.env}
-    if spec is None or spec.logs is None or spec.resources.partition is None or compiled.sink.reported(("JS251", "JS253")):
-        return {}
-    return {one.name: one.value for one in set_launch_environment(lower(spec), spec).env}
+    spec = _check(Site(bare, site.cluster, site.proposed)).spec
+    return {name: value for name, value, _ in launch_variables(spec)} if spec else {}
 
 
 def check(site: Site, report: Report) -> bool:
     """Check a manifest; report what it breaks, and return whether it compiles."""
     compiled = _check(site)
+    unmounted = site.proposed and not site.cluster.get("container", {}).get("mounts")
     for one in compiled.sink.sorted():
+        if one.kind.code == "JS246" and unmounted:
+            continue  # which mounts there are is open, and said to be
         about = About.BREAK if one.is_error else About.WARNING
         place = one.pointer.strip("/").replace("/", ".")
         message = f"{one.kind.code}: {one.message}" + (f" (`{place}`)" if place else "")

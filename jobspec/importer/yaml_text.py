@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,6 +36,9 @@ def _entry(key: str, value: Any, depth: int, pointer: str, comments: Mapping[str
         return [*above, flat]
     if not commented and len(flat) <= _WIDTH and _is_shallow(value, key, depth):
         return [*above, flat]
+    if isinstance(value, list) and all(isinstance(one, (int, float)) for one in value):
+        rows = textwrap.wrap(_flow(value), _WIDTH - len(indent) - 4)
+        return [*above, f"{indent}{name}:", *(f"{indent}  {row}" for row in rows)]
     lines = [*above, f"{indent}{name}:"]
     if isinstance(value, dict):
         for inner, item in value.items():
