@@ -11,7 +11,7 @@ import sys
 from jobspec.commands.output import print_text, say_usage
 from jobspec.files import Staging
 from jobspec.importer.convert import Result, Wanted, convert
-from jobspec.importer.report_text import as_json, human
+from jobspec.importer.report_text import as_json, failed, human
 from jobspec.importer.shell_tree import LARGEST, ImportFailedError, decode
 from jobspec.importer.site import load_cluster
 
@@ -42,7 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
     except ImportFailedError as error:
         place = f"{source}:{error.line}" if error.line else source
-        sys.stderr.write(f"jobspec: error: {place}: {error}\n".encode(errors="backslashreplace").decode())
+        said = failed(error.report, source) if error.report else ""
+        _say(f"{said}jobspec: error: {place}: {error}\n")
         return 1
     return _output(result, source, arguments)
 
@@ -97,8 +98,12 @@ def _output(result: Result, source: str, arguments: argparse.Namespace) -> int:
         if arguments.output in (None, "-"):
             print_text(result.alone)
         text = human(result.report, "" if source == "<command>" else source, compiles=result.compiles)
-        sys.stderr.write(text.encode(errors="backslashreplace").decode())
+        _say(text)
     return 0 if result.compiles else 1
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text.encode(errors="backslashreplace").decode())
 
 
 def _write(result: Result, arguments: argparse.Namespace) -> str | None:

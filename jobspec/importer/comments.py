@@ -10,7 +10,8 @@ _USES = re.compile(r"--?([A-Za-z][\w-]*)[ =]\"?\$\{?([A-Za-z_]\w*)|([a-z_]+(?:\.
 _DIRECTIVE = re.compile(r"#SBATCH\s+(?:--([a-z-]+)|-([a-zA-Z]))[^#]*#\s*(.*)\Z")
 _LONGEST = 160
 _LICENCE = re.compile(
-    r"License|WARRANTIES|www\.apache\.org|limitations under|distributed under|in compliance|required by applicable law", re.IGNORECASE
+    r"License|WARRANTIES|www\.apache\.org|limitations under|distributed under|in compliance|required by applicable law",
+    re.IGNORECASE,
 )
 
 
@@ -69,7 +70,9 @@ def _keep(found: dict[str, str], name: str, comment: str) -> None:
 
 def _is_prose(comment: str) -> bool:
     """Whether a comment is said in words, and is no line of code that was switched off, and no heading."""
-    if re.match(r"(export|if|for|srun|sbatch|CMD|echo|--?\w|\w+=|(?:Container|Model|Environment|Paths?)\b[^.]*\Z)", comment):
+    if re.match(
+        r"(export|if|for|srun|sbatch|CMD|echo|--?\w|\w+=|(?:Container|Model|Environment|Paths?)\b[^.]*\Z)", comment
+    ):
         return False
     return len(re.findall(r"[A-Za-z]{2,}", comment)) >= 2 or bool(re.search(r"[→=]|\d", comment))
 
@@ -84,7 +87,9 @@ def by_pointer(found: dict[str, str], tree: dict[str, object], owned: dict[str, 
             pointer = _DIRECTIVES.get(name[1:], "")
         else:
             pointer = owned.get(name) or owned.get(name.replace("_", "-")) or ""
-            pointer = pointer or next((place for place in (f"/overrides/{name}", f"/args/{name}") if _there(tree, place)), "")
+            pointer = pointer or next(
+                (place for place in (f"/overrides/{name}", f"/args/{name}") if _there(tree, place)), ""
+            )
         if pointer and _there(tree, pointer):
             placed.setdefault(pointer, comment)
     return placed

@@ -147,7 +147,9 @@ class _Parser:
         one, other = number_of(left), number_of(right)
         if one is None or other is None:
             return None
-        return (one == other, one != other, one < other, one <= other, one > other, one >= other)[_COMPARISONS[operator]]
+        return (one == other, one != other, one < other, one <= other, one > other, one >= other)[
+            _COMPARISONS[operator]
+        ]
 
     @staticmethod
     def _search(value: str, pattern: str) -> bool | None:

@@ -18,6 +18,7 @@ from jobspec.importer.site import Site, propose_cluster, with_cluster
 from jobspec.importer.state import GaveUpError
 from jobspec.importer.verdict import KEYS, check, ordered, own_variables, whole
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """What the user asks for.
@@ -82,9 +83,13 @@ def convert(wanted: Wanted) -> Result:
 def _read(wanted: Wanted, holes: Holes, report: Report) -> Imported:
     text = mark_placeholders(wanted.text, holes)
     script = Reader(holes, report, wanted.given, wanted.arguments).read(text)
-    imported = make_job(script, text, wanted.name or _stem(wanted.source), holes, report, wanted.time)
-    find_mistakes(script, text, slurm_options(script), holes, report)
-    return imported
+    try:
+        return make_job(script, text, wanted.name or _stem(wanted.source), holes, report, wanted.time)
+    except ImportFailedError as error:
+        error.report = report
+        raise
+    finally:
+        find_mistakes(script, text, slurm_options(script), holes, report)
 
 
 def _stem(source: str) -> str:
@@ -163,7 +168,10 @@ def _notes(text: str, tree: Tree) -> dict[str, str]:
 def _cluster_notes(cluster: Tree) -> dict[str, str]:
     """Return remarks on what has to be filled in."""
     notes = {}
-    for pointer, value in (("/logs", cluster.get("logs")), ("/container/image", cluster.get("container", {}).get("image"))):
+    for pointer, value in (
+        ("/logs", cluster.get("logs")),
+        ("/container/image", cluster.get("container", {}).get("image")),
+    ):
         if value and re.match("/path/to/", str(value)):
             notes[pointer] = "to be filled in"
     return notes

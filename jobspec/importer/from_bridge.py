@@ -44,7 +44,13 @@ _OPTIONS = {
     "load-dir": "checkpoint.load",
     "save-interval": "checkpoint.save_interval",
 }
-_PLACES = {"recipe": "/recipe", "model": "/recipe", "mode": "/task", "step-func": "/step_func", "dataset": "/data/dataset"}
+_PLACES = {
+    "recipe": "/recipe",
+    "model": "/recipe",
+    "mode": "/task",
+    "step-func": "/step_func",
+    "dataset": "/data/dataset",
+}
 _SWITCHES = {"dry-run", "deterministic", "dump-env"}
 _SIZES = {"tp": "tensor", "pp": "pipeline", "cp": "context", "ep": "expert"}
 
@@ -81,7 +87,9 @@ def _option(word: str, rest: list[str], sections: Sections) -> None:
         sections.report.left("switch", f"`{word}` has no key in a manifest", sections.line)
         return
     if name not in _OPTIONS and name not in _PLACES:
-        sections.report.bug("rejected-argument", f"`run_recipe.py` has no option `{word}`, and refuses it", sections.line)
+        sections.report.bug(
+            "rejected-argument", f"`run_recipe.py` has no option `{word}`, and refuses it", sections.line
+        )
         if not joined and rest and not rest[0].startswith("-") and "=" not in rest[0]:
             rest.pop(0)
         return
@@ -142,8 +150,10 @@ def _owned(key: str, text: str, said: str, sections: Sections) -> None:
         _blend(text, sections)
         return
     if text.strip().lower() in ("null", "none"):
-        if pointer == "/checkpoint/load":
-            sections.pending["load"] = None
+        if pointer not in ("/checkpoint/load", "/parallelism/vpp", "/parallelism/layout"):
+            sections.report.left(
+                "null", f"`{key}=null`: a manifest cannot say that; what the recipe has there stands", sections.line
+            )
         sections.drop(pointer)
         return
     if key == "train.train_samples":
@@ -192,7 +202,9 @@ def _blend(text: str, sections: Sections) -> None:
         value = None
     blend = value if isinstance(value, list) and len(value) == 2 and isinstance(value[0], list) else None
     if blend is None:
-        sections.report.left("override", f"`dataset.blend={literal[:60]}` is no blend of paths and weights", sections.line)
+        sections.report.left(
+            "override", f"`dataset.blend={literal[:60]}` is no blend of paths and weights", sections.line
+        )
         return
     paths = [sections.literals.path(str(one), "`dataset.blend`", sections.line, sections.folder) for one in blend[0]]
     sections.put("/data/paths", paths, "dataset.blend")
@@ -206,7 +218,9 @@ def _complete(sections: Sections) -> None:
     if "task" not in tree:
         mode = bridge.recipe_mode(recipe)
         if mode is None:
-            sections.report.open("task", f"the mode is not said, and the recipe `{recipe}` does not tell it", sections.line)
+            sections.report.open(
+                "task", f"the mode is not said, and the recipe `{recipe}` does not tell it", sections.line
+            )
         tree["task"] = mode or "pretrain"
     missing = [size for size in _SIZES if sections.get(f"/parallelism/{size}") is None]
     if missing and sections.get("/parallelism") is None:
@@ -225,5 +239,7 @@ def _complete(sections: Sections) -> None:
     for key in ("micro_batch_size", "global_batch_size"):
         if sections.get(f"/training/{key}") is None:
             sections.report.open(
-                "batch-of-recipe", f"`training.{key}`: the script leaves it to the recipe; a manifest says it", sections.line
+                "batch-of-recipe",
+                f"`training.{key}`: the script leaves it to the recipe; a manifest says it",
+                sections.line,
             )

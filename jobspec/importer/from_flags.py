@@ -122,7 +122,9 @@ def _section(name: str, values: list[str], sections: Sections) -> None:
 
 
 def _data_path(values: list[str], sections: Sections) -> None:
-    weighted = len(values) > 1 and len(values) % 2 == 0 and all(re.fullmatch(r"[0-9.eE+-]+", one) for one in values[::2])
+    weighted = (
+        len(values) > 1 and len(values) % 2 == 0 and all(re.fullmatch(r"[0-9.eE+-]+", one) for one in values[::2])
+    )
     paths = values[1::2] if weighted else values
     known = [sections.literals.path(one, "`data-path`", sections.line, sections.folder) for one in paths]
     sections.put("/data/paths", [path for path in known if path], "data-path")
@@ -139,13 +141,16 @@ def _argument(name: str, values: list[str], flag: Flag | None, sections: Section
     if None in literals:
         return
     typed: list[Any] = [_typed(one, flag) for one in literals if one is not None]
-    value: Any = typed if len(typed) > 1 or (flag and flag.nargs and typed) else typed[0] if typed else True
+    # A list of one is the same words as its only value.
+    value: Any = typed if len(typed) > 1 else typed[0] if typed else True
     arguments = sections.tree.setdefault("args", {})
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", name):
         sections.report.left("argument", f"`--{name}`: a manifest has no flags of this form", sections.line)
         return
     if known and flag is None:
-        sections.report.bug("rejected-argument", f"`pretrain_gpt.py` has no flag `--{name}`, and refuses it", sections.line)
+        sections.report.bug(
+            "rejected-argument", f"`pretrain_gpt.py` has no flag `--{name}`, and refuses it", sections.line
+        )
     if arguments.get(name, value) != value:
         sections.report.bug("said-twice", f"`--{name}` is said twice: the last one wins", sections.line)
     arguments[name] = value
@@ -163,17 +168,25 @@ def _tell_strays(strays: list[str], sections: Sections, script: str) -> None:
         hole = sections.holes.alone(word)
         shown = sections.holes.show(word)
         if hole and hole.kind is Kind.UNSET:
-            sections.report.left("unset-argument", f"`{shown}` is not set in the script, so it adds no argument", sections.line)
+            sections.report.left(
+                "unset-argument", f"`{shown}` is not set in the script, so it adds no argument", sections.line
+            )
         else:
             name = posixpath.basename(script)
-            sections.report.bug("rejected-argument", f"`{name}` takes no argument `{shown[:60]}` of this form", sections.line)
+            sections.report.bug(
+                "rejected-argument", f"`{name}` takes no argument `{shown[:60]}` of this form", sections.line
+            )
 
 
 def _complete_model(sections: Sections) -> None:
     model = sections.tree.get("model", {})
     if model.get("attention") is None and "num_query_groups" not in model and model:
         model.pop("attention", None)
-    chunk, layers, pp = sections.pending.pop("chunk", None), model.get("num_layers"), sections.get("/parallelism/pp") or 1
+    chunk, layers, pp = (
+        sections.pending.pop("chunk", None),
+        model.get("num_layers"),
+        sections.get("/parallelism/pp") or 1,
+    )
     if chunk and str(chunk).isdecimal() and isinstance(layers, int) and layers % (pp * int(chunk)) == 0:
         vpp = layers // (pp * int(chunk))
         sections.put("/parallelism/vpp", vpp, "num-layers-per-virtual-pipeline-stage")
@@ -188,7 +201,9 @@ def read_conversion(words: tuple[str, ...], sections: Sections) -> bool:
     if not words or words[0] not in ("import", "export", "roundtrip"):
         return False
     sections.tree |= {"framework": "bridge", "task": words[0]}
-    given, strays = split_flags(tuple(_long(word) for word in words[1:]), dict.fromkeys(_CONVERSION_SWITCHES, Flag("true")))
+    given, strays = split_flags(
+        tuple(_long(word) for word in words[1:]), dict.fromkeys(_CONVERSION_SWITCHES, Flag("true"))
+    )
     known = not strays
     for name, values in given:
         field = bridge_tools.CONVERSION_FLAGS.get(_CONVERSION_ALIASES.get(name, name))

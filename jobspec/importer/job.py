@@ -41,9 +41,7 @@ class Imported(NamedTuple):
     lines: tuple[int, ...]
 
 
-def make_job(
-    script: Script, text: str, name: str, holes: Holes, report: Report, time: str | None = None
-) -> Imported:
+def make_job(script: Script, text: str, name: str, holes: Holes, report: Report, time: str | None = None) -> Imported:
     """Return the job of a script; ``name`` and ``time`` are for one that says none.
 
     Raises:
@@ -54,6 +52,7 @@ def make_job(
     warmups = [launch for launch in script.launches if launch.kind == "sync"]
     launches = _real_launches(launches, warmups, report)
     options = _options(script, launches)
+    _tell_parts(launches, options, report)
     around = Surroundings(script, holes, report)
     parts = [_sections(launch, options, holes, report) for launch in launches]
     folder = next((part.folder for part in parts if part.folder), None)
@@ -91,7 +90,7 @@ def make_job(
 def _say_as_header(text: str, tree: Tree, launch: Tree) -> None:
     """Take from a script of jobspec's what only its head and its end say."""
     tasks = {tree.get("task"), *(step.get("task") for step in tree.get("steps", []))} - {None}
-    if tasks & {"pretrain", "sft", "lora", "dora"} and "lm loss" not in text:
+    if "lm loss" not in text and tasks & {"pretrain", "sft", "lora", "dora"}:
         launch["losses"] = False
     if tasks == {"command"} and " with Megatron-LM" in text.partition("\n")[2].partition("\n")[0]:
         tree["framework"] = "mlm"
@@ -103,18 +102,41 @@ def _real_launches(launches: list[Launch], warmups: list[Launch], report: Report
     for launch in launches:
         if launch.program.unsupported:
             why = launch.program.unsupported
-            raise ImportFailedError(f"{why}: start the program with torchrun, or as it is, and import that", launch.call.line)
+            raise ImportFailedError(
+                f"{why}: start the program with torchrun, or as it is, and import that", launch.call.line
+            )
     if started:
         for launch in launches:
             if launch not in started:
                 shown = " ".join(launch.inner.argv[:4])
-                report.left("batch-command", f"`{shown} …` runs on the batch host alone, beside the launches", launch.call.line)
+                report.left(
+                    "batch-command", f"`{shown} …` runs on the batch host alone, beside the launches", launch.call.line
+                )
         return started
     if not launches:
         if warmups:
             raise ImportFailedError("the script syncs packages and starts nothing", warmups[0].call.line)
         raise ImportFailedError("the script starts no program that could be read: neither srun nor torchrun nor python")
     return launches
+
+
+def _tell_parts(launches: list[Launch], options: list[Option], report: Report) -> None:
+    """Report launches that do not use the whole job: those of a manifest do."""
+    nodes = last(options, "nodes")
+    for launch in launches:
+        own, tasks = launch.option("nodes"), launch.option("ntasks")
+        if nodes and own and own.isdecimal() and own != nodes.value and tasks != "1":
+            report.open(
+                "part-of-the-nodes",
+                f"this launch runs on {own} of {nodes.value} nodes; a launch of a manifest runs on all",
+                launch.call.line,
+            )
+        if ":" in launch.call.argv:
+            report.open(
+                "groups-of-tasks",
+                "srun starts several groups of tasks (`:`); a manifest has one for all",
+                launch.call.line,
+            )
 
 
 def slurm_options(script: Script) -> list[Option]:
@@ -207,11 +229,16 @@ def _place(launch: Launch, holes: Holes, report: Report) -> tuple[str, str | Non
     script, line = launch.program.script, launch.call.line
     folder = launch.folder or launch.option("container-workdir") or launch.option("chdir")
     sections = Sections(holes, report, None, line)
+    hole = holes.alone(script)
+    if hole:
+        raise ImportFailedError(f"the program is `{hole.shown}`: put it in", line)
     if folder and has_hole(folder):
         folder = sections.literals.path(folder, "the working directory", line)
     if not launch.program.python or script.startswith("-m ") or not script:
         return script, folder
-    known = next((one for one in (_RECIPE, _CONVERSION, inference_program(script)) if one and _ends_with(script, one)), None)
+    known = next(
+        (one for one in (_RECIPE, _CONVERSION, inference_program(script)) if one and _ends_with(script, one)), None
+    )
     if known:
         before = script[: -len(known)].rstrip("/") if script.endswith(known) else posixpath.dirname(script)
         if has_hole(before):
@@ -240,20 +267,37 @@ def _checkout(before: str, sections: Sections, line: int) -> str:
 
 
 def _ends_with(script: str, known: str) -> bool:
-    return f"/{script}".endswith(f"/{known}") or (has_hole(script) and posixpath.basename(script) == posixpath.basename(known))
+    return f"/{script}".endswith(f"/{known}") or (
+        has_hole(script) and posixpath.basename(script) == posixpath.basename(known)
+    )
 
 
 def _is_megatron_lm(script: str, words: tuple[str, ...]) -> bool:
     """Whether a program reads Megatron-LM's flags: those that each of its trainings needs."""
     flags = {word.partition("=")[0] for word in words}
-    needed = {"--micro-batch-size", "--num-layers", "--tensor-model-parallel-size", "--global-batch-size", "--hidden-size"}
+    needed = {
+        "--micro-batch-size",
+        "--num-layers",
+        "--tensor-model-parallel-size",
+        "--global-batch-size",
+        "--hidden-size",
+    }
     return posixpath.basename(script) == posixpath.basename(DEFAULT_SCRIPT) or len(flags & needed) >= 3
 
 
 def _command(launch: Launch, script: str, options: list[Option], sections: Sections) -> None:
     """Take a program over word by word."""
     sections.tree |= {"framework": "bridge", "task": "command"}
-    start = ("python", *script.split()) if launch.program.python and script else ("python",) if launch.program.python else ()
+    hole = sections.holes.alone(launch.program.words[0]) if launch.program.words and not launch.program.python else None
+    if hole:
+        raise ImportFailedError(f"what this launch runs is `{hole.shown}`: put the program in", launch.call.line)
+    start = (
+        ("python", *script.split())
+        if launch.program.python and script
+        else ("python",)
+        if launch.program.python
+        else ()
+    )
     words: list[str] = []
     for word in (*start, *launch.program.words):
         hole = sections.holes.alone(word)
@@ -268,6 +312,12 @@ def _command(launch: Launch, script: str, options: list[Option], sections: Secti
         raise ImportFailedError("this launch starts nothing that could be read", launch.call.line)
     sections.put("/command/argv", words, "the command")
     spread = _spread(launch, options)
+    if launch.program.python and launch.program.torchrun is None and launch.srun is None:
+        sections.report.changed(
+            "runs-once",
+            "without a launcher the program runs once, on the first node (`command.spread`)",
+            launch.call.line,
+        )
     if spread != "per-gpu":
         sections.put("/command/spread", spread, "the command")
 

@@ -15,6 +15,11 @@ from jobspec.importer.state import Call, State
 from jobspec.importer.statements import Follower
 
 _SHELLS = frozenset(("bash", "sh", "zsh", "dash"))
+# What a task does beside its program.
+_HELPERS = frozenset(
+    "mkdir rm cp mv ln ls cat touch chmod wandb huggingface-cli hf git pip pip3 nvidia-smi date env printenv uv free df "
+    "grep find tar rsync echo hostname pwd which module conda mamba test".split()
+)
 #: The most layers of `bash -c`, `sbatch` and the like that are followed.
 _DEEPEST = 6
 
@@ -210,8 +215,9 @@ class Reader:
     @staticmethod
     def _is_other_program(inner: Call, calls: list[Call]) -> bool:
         """Whether a command is the last of a task in which nothing else is a program."""
-        return inner is calls[-1] and not any(read_program(one.argv).is_launch for one in calls) and not any(
-            _is_sync(one.argv) for one in calls
+        name = posixpath.basename(inner.argv[0])
+        return (
+            inner is calls[-1] and name not in _HELPERS and not any(read_program(one.argv).is_launch for one in calls)
         )
 
     def _program(
@@ -220,7 +226,9 @@ class Reader:
         program = read_program(inner.argv)
         if options is None and not program.is_launch:
             if _is_sync(inner.argv):
-                self.script.launches.append(Launch(call, inner, program, None, syncs="rank", kind="sync", folder=folder))
+                self.script.launches.append(
+                    Launch(call, inner, program, None, syncs="rank", kind="sync", folder=folder)
+                )
             else:
                 self.script.extra.append(inner)
             return

@@ -24,8 +24,11 @@ class Literals:
         self._holes = holes
         self._report = report
 
-    def text(self, text: str, what: str, line: int) -> str | None:
-        """Return a text without holes; ``None`` where nothing of it is known. ``what`` names it in the report."""
+    def text(self, text: str, what: str, line: int, *, stands_in: bool = False) -> str | None:
+        """Return a text without holes; ``None`` where nothing of it is known. ``what`` names it in the report.
+
+        ``stands_in`` is whether a placeholder such as ``<model>`` may stay, as its name.
+        """
         if not has_hole(text):
             return text
         holes = self._holes.within(text)
@@ -35,6 +38,9 @@ class Literals:
                 "task-value", f"{what} has {self._named(holes)}, another value for each task; it was left out", line
             )
             return None
+        if stands_in and all(hole.kind is Kind.PLACEHOLDER for hole in holes):
+            self._report.open("unknown-value", f"{what} is `{self._holes.show(text)}`: put it in", line)
+            return re.sub(r"[<>]", "", self._holes.show(text))
         filled = self._holes.fill(text, {kind: "" for kind in (Kind.UNSET,)}) if self._holes.alone(text) else text
         known = self._holes.without(filled)
         if not known or self._holes.alone(text):

@@ -79,7 +79,9 @@ def _ranks(launch: Launch, options: list[Option], report: Report) -> None:
         return
     if tasks != gpus and last(launch.srun, "ntasks") is None:
         report.bug(
-            "ranks-and-gpus", f"srun starts {tasks} tasks on a node with {gpus} GPUs; each GPU needs one rank", launch.call.line
+            "ranks-and-gpus",
+            f"srun starts {tasks} tasks on a node with {gpus} GPUs; each GPU needs one rank",
+            launch.call.line,
         )
 
 
@@ -170,4 +172,8 @@ def _in_text(text: str, holes: Holes, report: Report) -> None:
         if holds_secret(line):
             report.bug("secret-in-text", "a token or a password stands in the text; name it in `secrets`", number)
         if re.match(r"\s*echo\s+\\\"", line):
-            report.bug("escaped-quotes", f"`{line.strip()[:50]}`: outside of a string an escaped quote is printed", number)
+            report.bug(
+                "escaped-quotes",
+                f"`{holes.show(line).strip()[:50]}`: outside of a string an escaped quote is printed",
+                number,
+            )

@@ -22,16 +22,27 @@ _TITLES = {
 
 def human(report: Report, source: str, *, compiles: bool) -> str:
     """Return the report in paragraphs, the gravest first."""
-    lines: list[str] = []
-    for about, title in _TITLES.items():
-        found = report.findings(about)
-        if found:
-            lines.append(f"{title}:")
-            lines += [line for one in found for line in _item(one, source)]
+    lines = _paragraphs(report, source, *_TITLES)
     verdict = "the manifest compiles" if compiles else "the manifest does not compile as it is"
     opened = len(report.findings(About.OPEN))
     rest = f"; {opened} value{'s' if opened > 1 else ''} to fill in" if opened else ""
     return "\n".join([*lines, f"{verdict}{rest}"]) + "\n"
+
+
+def failed(report: Report, source: str) -> str:
+    """Return what was found in a script of which no manifest can be made."""
+    lines = _paragraphs(report, source, About.BUG, About.LEFT, About.ASSUMED)
+    return "\n".join([*lines, ""]) if lines else ""
+
+
+def _paragraphs(report: Report, source: str, *kinds: About) -> list[str]:
+    lines: list[str] = []
+    for about in kinds:
+        found = report.findings(about)
+        if found:
+            lines.append(f"{_TITLES[about]}:")
+            lines += [line for one in found for line in _item(one, source)]
+    return lines
 
 
 def _item(finding: Finding, source: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from jobspec.importer.holes import CLOSE, OPEN, Holes, has_hole
+from jobspec.importer.holes import CLOSE, OPEN, Holes, Kind, has_hole
 from jobspec.importer.literals import Literals
 from jobspec.importer.report import Report
 from jobspec.importer.schema_fit import convert, misfit, schema_of
@@ -34,7 +34,9 @@ class Sections:
             return False
         before = self.get(pointer)
         if before is not None and before != value:
-            self.report.bug("said-twice", f"`{said}` is said twice, first with `{before}`: the last one wins", self.line)
+            self.report.bug(
+                "said-twice", f"`{said}` is said twice, first with `{before}`: the last one wins", self.line
+            )
         node = self.tree
         *parents, key = pointer.strip("/").split("/")
         for part in parents:
@@ -72,6 +74,8 @@ class Sections:
         """Return a word without holes, ``None`` where it is not known."""
         if not has_hole(word):
             return word
-        if re.match(rf"{OPEN}[0-9]+{CLOSE}/", word) and not re.search(r"\s", word):
+        first = self.holes.within(word)[0]
+        is_name = first.kind is Kind.PLACEHOLDER and not re.search(r"PATH|DIR|_FS|FOLDER|ROOT", first.name.upper())
+        if re.match(rf"{OPEN}[0-9]+{CLOSE}/", word) and not re.search(r"\s", word) and not is_name:
             return self.literals.path(word, f"`{said}`", self.line, self.folder)
-        return self.literals.text(word, f"`{said}`", self.line)
+        return self.literals.text(word, f"`{said}`", self.line, stands_in=True)

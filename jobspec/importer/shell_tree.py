@@ -14,6 +14,8 @@ from jobspec.importer.holes import CLOSE, OPEN, Holes, Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from jobspec.importer.report import Report
+
     Node = Any  # tree_sitter.Node; its stubs come with the optional package
 
 #: No launch script is larger; one that is holds data.
@@ -25,11 +27,15 @@ _PLACEHOLDER = re.compile(r"<(?:[A-Z][A-Z0-9_*]*|[A-Z]+\*[0-9]+|[a-z][a-z0-9_]*(
 
 
 class ImportFailedError(Exception):
-    """The input is no script, or none that can be read; the message says why, ``line`` where (from 1, 0 for nowhere)."""
+    """The input is no script, or none that can be read; the message says why, ``line`` where (from 1, 0 for nowhere).
+
+    ``report`` holds what was found until then.
+    """
 
     def __init__(self, message: str, line: int = 0) -> None:
         super().__init__(message)
         self.line = line
+        self.report: Report | None = None
 
 
 def decode(data: bytes) -> str:

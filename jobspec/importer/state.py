@@ -139,7 +139,11 @@ class State:
             return self.holes.mark(Kind.TASK if self.inside else Kind.HOST, name)
         if name in OF_A_RANK and self.inside:
             return self.holes.mark(Kind.TASK, name)
-        if (name.startswith("SLURM") and name not in _OF_THE_USER) or name in _OF_THE_JOB or (self.inside and name in ("MASTER_ADDR", "MASTER_PORT")):
+        if (
+            (name.startswith("SLURM") and name not in _OF_THE_USER)
+            or name in _OF_THE_JOB
+            or (self.inside and name in ("MASTER_ADDR", "MASTER_PORT"))
+        ):
             return self.holes.mark(Kind.JOB, name)
         return None
 

@@ -14,9 +14,7 @@ from jobspec.spec.build import MODEL_SIZES, UNTRAINED
 _KEYS_OF_A_JOB = frozenset(("framework",))
 
 
-def join_steps(
-    parts: list[Sections], unless: list[str | None], labels: list[str | None], report: Report
-) -> Tree:
+def join_steps(parts: list[Sections], unless: list[str | None], labels: list[str | None], report: Report) -> Tree:
     """Return the keys of a job with one launch, or with a step for each; ``labels`` are names of them, if known."""
     _one_framework(parts, report)
     trees = [part.tree for part in parts]
@@ -48,7 +46,9 @@ def _one_framework(parts: list[Sections], report: Report) -> None:
         if part.tree.get("task") == "command":
             part.tree["framework"] = chosen
         elif part.tree["framework"] != chosen:
-            report.open("two-frameworks", f"this launch is of another framework than `{chosen}`: split the job", part.line)
+            report.open(
+                "two-frameworks", f"this launch is of another framework than `{chosen}`: split the job", part.line
+            )
 
 
 def _main_task(trees: list[Tree]) -> Any:
@@ -112,7 +112,10 @@ def _step_name(tree: Tree, trees: list[Tree]) -> str:
         words = tree.get("command", {}).get("argv", [])
         if name == "command" and words:
             script = next((word for word in words if word.endswith(".py")), words[0])
-            name = re.sub(r"[^A-Za-z0-9._-]+", "-", script.rpartition("/")[2].removesuffix(".py")).strip("-._")[:40] or name
+            name = (
+                re.sub(r"[^A-Za-z0-9._-]+", "-", script.rpartition("/")[2].removesuffix(".py")).strip("-._")[:40]
+                or name
+            )
     return name
 
 

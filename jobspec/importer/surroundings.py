@@ -44,14 +44,16 @@ class Surroundings:
     def resources(self, main: Launch, options: list[Option]) -> Tree:
         """Return nodes, GPUs, time and what else the job asks for."""
         found: Tree = {}
-        nodes = self._integer(last(options, "nodes")) or self._torchrun_nodes(main)
+        asked = last(options, "nodes")
+        if asked and has_hole(asked.value or ""):
+            shown = self.holes.show(asked.value or "")
+            self.report.open("nodes", f"the number of nodes is `{shown}` (`--nodes` sets it)", asked.line)
+        nodes = self._integer(asked) or self._torchrun_nodes(main)
         if nodes:
             found["nodes"] = nodes
         gpus = gpus_per_node(options)
         if gpus is None and main.program.torchrun is not None:
             gpus = ranks_per_node(main.program.torchrun)
-        if gpus is None and not options and main.srun is None and main.program.torchrun is None:
-            gpus = 1 if main.program.python else None
         if gpus is None and options:
             gpus = self._gpus_by_tasks(main, options)
         if gpus is not None:
@@ -84,7 +86,10 @@ class Surroundings:
         return 0 if not main.program.torchrun and last(options, "nodes") else None
 
     def _cpus(self, options: list[Option], gpus: int | None, found: Tree) -> None:
-        cpus, tasks = self._integer(last(options, "cpus-per-task")), self._integer(last(options, "ntasks-per-node")) or 1
+        cpus, tasks = (
+            self._integer(last(options, "cpus-per-task")),
+            self._integer(last(options, "ntasks-per-node")) or 1,
+        )
         per_gpu = self._integer(last(options, "cpus-per-gpu"))
         if cpus and cpus * tasks % max(gpus or 0, 1) == 0:
             per_gpu = cpus * tasks // max(gpus or 0, 1)
@@ -145,7 +150,9 @@ class Surroundings:
         if match and not image.endswith(".sqsh"):
             better = f"{match.group(1)}#{match.group(2)}"
             self.report.bug(
-                "registry-with-slash", f"Enroot asks Docker Hub for `{image}`; a registry ends with `#`: `{better}`", line
+                "registry-with-slash",
+                f"Enroot asks Docker Hub for `{image}`; a registry ends with `#`: `{better}`",
+                line,
             )
             return better
         return image
@@ -172,7 +179,9 @@ class Surroundings:
         if self.holes.alone(mount):
             self.report.open("mounts", f"the mounts are `{self.holes.show(mount)}`: put them in", line)
             return None
-        parts = [self.literals.path(part, "a mount", line) if i < 2 else part for i, part in enumerate(mount.split(":"))]
+        parts = [
+            self.literals.path(part, "a mount", line) if i < 2 else part for i, part in enumerate(mount.split(":"))
+        ]
         literal = ":".join(part or "" for part in parts)
         if literal.startswith(":"):
             self.report.open("mounts", f"the mount `{literal}` has no folder of the host: put it in", line)
@@ -314,7 +323,9 @@ class Surroundings:
             return "once"
         if any(launch.syncs == "rank" and launch.program.torchrun is None for launch in launches):
             line = launches[0].call.line
-            self.report.changed("sync-by-all", "every rank runs `uv sync`; now one of each node does, and the others wait", line)
+            self.report.changed(
+                "sync-by-all", "every rank runs `uv sync`; now one of each node does, and the others wait", line
+            )
             return "once"
         if any(launch.syncs for launch in launches):
             return "per-node"

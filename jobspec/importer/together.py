@@ -67,7 +67,11 @@ def _samples(sections: Sections) -> None:
     if sections.pending.get("samples"):
         counts["train-samples"] = [sections.pending["samples"]]
     batch = sections.get("/training/global_batch_size")
-    keys = {"train-samples": "train_iters", "lr-decay-samples": "lr_decay_iters", "lr-warmup-samples": "lr_warmup_iters"}
+    keys = {
+        "train-samples": "train_iters",
+        "lr-decay-samples": "lr_decay_iters",
+        "lr-warmup-samples": "lr_warmup_iters",
+    }
     for name, values in counts.items():
         number = values[0].replace("_", "") if values else ""
         if not number.isdecimal() or not isinstance(batch, int):
@@ -86,7 +90,12 @@ def _profile(
     first = _field(fields, "profiling.profile_step_start", "profile-step-start")
     final = _field(fields, "profiling.profile_step_end", "profile-step-end")
     nsys = next((one.program.nsys for one in launches if one.program.nsys is not None), None)
-    if first is None and final is None and nsys is None and not fields.keys() & {"profile", "profiling.use_nsys_profiler"}:
+    if (
+        first is None
+        and final is None
+        and nsys is None
+        and not fields.keys() & {"profile", "profiling.use_nsys_profiler"}
+    ):
         return
     folder = posixpath.dirname((nsys or {}).get("output", ""))
     if nsys is None or first is None or final is None or not folder:

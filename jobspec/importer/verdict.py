@@ -59,7 +59,19 @@ def _is_section(key: str, value: Any) -> bool:
 
 #: The keys of a manifest in the order in which the manifests of this repository have them.
 KEYS = [
-    *("jobspec", "name", "description", "cluster", "framework", "task", "model", "recipe", "step_func", "script", "target"),
+    *(
+        "jobspec",
+        "name",
+        "description",
+        "cluster",
+        "framework",
+        "task",
+        "model",
+        "recipe",
+        "step_func",
+        "script",
+        "target",
+    ),
     *("resources", "parallelism", "training", "data", "checkpoint", "conversion", "command", "logging", "logs"),
     *("container", "caches", "env", "secrets", "launch", "slurm", "overrides", "args", "steps"),
 ]

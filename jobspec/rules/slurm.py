@@ -61,7 +61,9 @@ def option_set_twice(spec: Spec, report: Report) -> None:
     for where, options in (("sbatch", spec.slurm.sbatch), ("srun", spec.slurm.srun)):
         for index, option in enumerate(options):
             name = option.removeprefix("--").partition("=")[0]
-            key = OWN_OPTIONS.get(name) or (f"slurm.{name.replace('-', '_')}" if name in _KEYS and where == "sbatch" else None)
+            key = OWN_OPTIONS.get(name) or (
+                f"slurm.{name.replace('-', '_')}" if name in _KEYS and where == "sbatch" else None
+            )
             if name in _STARTS_NOTHING:
                 report(
                     f"with `--{name}` nothing is started, and that is no failure",
