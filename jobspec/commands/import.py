@@ -78,8 +78,8 @@ def _command(words: list[str]) -> str:
 
 def _folder(arguments: argparse.Namespace) -> str:
     """Return the folder that the manifest will lie in."""
-    output = arguments.output
-    if output in (None, "-"):
+    output: str | None = arguments.output
+    if output is None or output == "-":
         return ""
     return output if os.path.isdir(output) or output.endswith("/") else os.path.dirname(output)
 

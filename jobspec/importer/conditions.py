@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jobspec.importer.expand import Expander
     from jobspec.importer.shell_tree import Node
 
-_FILE_TESTS = frozenset("-a -b -c -d -e -f -g -h -k -L -N -O -G -p -r -s -S -u -w -x".split())
+_FILE_TESTS = frozenset(f"-{letter}" for letter in "abcdefghkLNOGprsSuwx")
 _COMPARISONS = {"-eq": 0, "-ne": 1, "-lt": 2, "-le": 3, "-gt": 4, "-ge": 5}
 _TEXT_COMPARISONS = frozenset(("=", "==", "!=", "=~", "<", ">"))
 _SYMBOLS = frozenset(("!", "(", ")", "&&", "||", "-a", "-o"))

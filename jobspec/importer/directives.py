@@ -86,7 +86,7 @@ def read_directives(text: str, holes: Holes, report: Report, skipped: Collection
                 shown = holes.show(line.removeprefix("#SBATCH").strip())
                 report.bug(
                     "directive-after-command",
-                    f"`#SBATCH {shown}` stands after the first command (line {command_line}), so sbatch does not read it",
+                    f"`#SBATCH {shown}` stands after the first command (line {command_line}): sbatch does not read it",
                     number,
                 )
             found += options
@@ -98,7 +98,7 @@ def read_directives(text: str, holes: Holes, report: Report, skipped: Collection
         if option.name.startswith(PYXIS) or option.name == "no-container-mount-home":
             report.bug(
                 "container-directive",
-                f"`--{option.name}` is an option of srun (pyxis); as `#SBATCH` it needs pyxis 0.12 and a site that allows it",
+                f"`--{option.name}` is an option of srun (pyxis); as `#SBATCH` it needs pyxis 0.12 or later",
                 option.line,
             )
     return found

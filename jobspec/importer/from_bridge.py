@@ -164,23 +164,24 @@ def _owned(key: str, text: str, said: str, sections: Sections) -> None:
         if literal is not None:
             sections.pending.setdefault("fields", {})[key] = read_value(literal)
         return
-    literal = text
-    if not has_hole(text):
-        try:
-            value = read_value(text)
-        except UnreadableError:
-            value = text
-        literal = value if isinstance(value, str) else text
-        kind = schema_of(pointer).get("type")
-        if isinstance(value, float) and kind == "integer" and value.is_integer():
-            literal = str(int(value))
-    if key in ("model.seq_length", "dataset.sequence_length") and sections.get(pointer) not in (None, literal):
-        _same_length(literal, said, sections)
-        return
-    if key == "dataset.seq_length" and sections.get(pointer) is not None:
-        _same_length(literal, said, sections)
+    word = text if has_hole(text) else _as_word(text, str(schema_of(pointer).get("type")))
+    if pointer == "/training/seq_length" and sections.get(pointer) is not None:
+        _same_length(word, said, sections)
+        if key != "dataset.seq_length":
+            return
         sections.drop(pointer)
-    sections.put_word(pointer, literal, said)
+    sections.put_word(pointer, word, said)
+
+
+def _as_word(text: str, kind: str) -> str:
+    """Return the text of an override's value without Hydra's quotes, and a whole number without its point."""
+    try:
+        value = read_value(text)
+    except UnreadableError:
+        return text
+    if isinstance(value, float) and kind == "integer" and value.is_integer():
+        return str(int(value))
+    return value if isinstance(value, str) else text
 
 
 def _same_length(literal: str, said: str, sections: Sections) -> None:
@@ -226,14 +227,14 @@ def _complete(sections: Sections) -> None:
     if missing and sections.get("/parallelism") is None:
         sections.report.open(
             "layout-of-recipe",
-            "the script leaves the layout to the recipe; a manifest passes it on whole, and a size that it does not say "
-            "is 1: put the recipe's sizes into `parallelism`",
+            "the script leaves the layout to the recipe; a manifest passes it on whole, and a size that it does not "
+            "say is 1: put the recipe's sizes into `parallelism`",
             sections.line,
         )
     elif missing:
         sections.report.changed(
             "size-of-recipe",
-            f"{', '.join(f'`{one}`' for one in missing)}: the script leaves it to the recipe, and the manifest passes 1",
+            f"{', '.join(f'`{one}`' for one in missing)}: left to the recipe by the script; the manifest passes 1",
             sections.line,
         )
     for key in ("micro_batch_size", "global_batch_size"):

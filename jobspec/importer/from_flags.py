@@ -1,7 +1,7 @@
 """Programs that read flags with argparse, read back: Megatron-LM, and Megatron Bridge's tools.
 
-Which flag belongs to which key is what ``jobspec.frameworks.mlm`` and ``bridge_tools`` say, and what a flag takes is what
-the programs' own parsers say (``known_flags``).
+Which flag belongs to which key is what ``jobspec.frameworks.mlm`` and ``bridge_tools`` say, and what a flag takes is
+what the programs' own parsers say (``known_flags``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Values that are not known before the script runs.
 
 A value of the script is a string in which what is not known is a *hole*: a number between two characters that no text
-has (noncharacters, Unicode 23.7). So a string can be cut, joined and parsed again as shell text, and the holes stay whole.
+has (noncharacters, Unicode 23.7). So a string can be cut, joined and parsed again as shell text, and the holes stay
+whole.
 """
 
 from __future__ import annotations

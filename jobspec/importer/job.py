@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import posixpath
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from jobspec.frameworks.known_flags import inference_program
 from jobspec.frameworks.mlm import DEFAULT_SCRIPT
-from jobspec.importer.directives import Option, last, options_of
+from jobspec.importer.container import ContainerReader
+from jobspec.importer.convert_sh import CONVERSION, convert_options
+from jobspec.importer.directives import Option, last
+from jobspec.importer.environment import EnvironmentReader
 from jobspec.importer.from_bridge import read_training
 from jobspec.importer.from_flags import read_conversion, read_inference, read_megatron_lm
 from jobspec.importer.holes import Holes, Kind, has_hole
+from jobspec.importer.launch_options import LaunchReader
 from jobspec.importer.launches import Launch, Script
 from jobspec.importer.programs import ranks_per_node
 from jobspec.importer.report import Report
+from jobspec.importer.resources import ResourcesReader
 from jobspec.importer.sections import Sections, Tree
 from jobspec.importer.shell_tree import ImportFailedError
 from jobspec.importer.steps import join_steps
-from jobspec.importer.surroundings import Surroundings
 from jobspec.importer.together import settle
 
 _RECIPE = "scripts/training/run_recipe.py"
-_CONVERSION = "scripts/conversion/run_conversion.py"
 #: The first line that jobspec writes at the end of a script's head.
 OWN_MARK = "# Compiled by jobspec: change the manifest, not this text."
 
@@ -53,16 +56,17 @@ def make_job(script: Script, text: str, name: str, holes: Holes, report: Report,
     launches = _real_launches(launches, warmups, report)
     options = _options(script, launches)
     _tell_parts(launches, options, report)
-    around = Surroundings(script, holes, report)
+    reading = (script, holes, report)
+    containers, starts = ContainerReader(*reading), LaunchReader(*reading)
     parts = [_sections(launch, options, holes, report) for launch in launches]
     folder = next((part.folder for part in parts if part.folder), None)
-    resources = around.resources(launches[-1], options)
+    resources = ResourcesReader(*reading).resources(launches[-1], options)
     resources |= {"time": time} if time else {}
-    launch_tree = around.launch(script, launches, warmups, ())
+    launch_tree = starts.launch(launches, warmups)
     own = OWN_MARK in text
-    caches, variables, secrets = around.environment(launches, "" if own else text, own=own)
+    caches, variables, secrets = EnvironmentReader(*reading).environment(launches, "" if own else text, own=own)
     secrets += [one for one in _logins(script) if one not in secrets]
-    slurm = around.slurm(options, launches)
+    slurm = starts.slurm(options, launches)
     tree: Tree = {"jobspec": "v1", "name": _name(options, name, launches, parts, holes, report)}
     for part in parts:
         settle(part, resources, slurm, launch_tree, launches, script.ranks)
@@ -72,8 +76,10 @@ def make_job(script: Script, text: str, name: str, holes: Holes, report: Report,
         tree["target"] = "torchrun"
     whole = {
         "resources": resources,
-        "logs": around.logs(options, launches),
-        "container": around.container([*warmups, *launches], folder, syncs=launch_tree.get("warmup", "none") != "none"),
+        "logs": containers.logs(options, launches),
+        "container": containers.container(
+            [*warmups, *launches], folder, syncs=launch_tree.get("warmup", "none") != "none"
+        ),
         "caches": caches,
         "env": _own_path(variables, tree, folder),
         "secrets": secrets,
@@ -149,58 +155,12 @@ def _options(script: Script, launches: list[Launch]) -> list[Option]:
     for launch in launches:
         if launch.kind == "convert":
             launch.kind = "program"
-            script.options += _convert_options(launch)
+            script.options += convert_options(launch)
             options = list(script.options)
         elif launch.srun:
             names = {option.name for option in options}
             wanted = ("nodes", "gpus-per-node", "partition", "account", "time", "job-name", "gres", "ntasks-per-node")
             options += [one for one in launch.srun if one.name in wanted and one.name not in names]
-    return options
-
-
-def _convert_options(launch: Launch) -> list[Option]:
-    """Turn the options of Megatron Bridge's convert.sh into those of srun, and keep the rest as its words."""
-    ours = {
-        "nodes": "nodes",
-        "gpus-per-node": "gpus-per-node",
-        "account": "account",
-        "partition": "partition",
-        "time": "time",
-        "mem": "mem",
-        "gres": "gres",
-        "experiment-name": "job-name",
-    }
-    task, words = launch.program.words[:1], list(launch.program.words[1:])
-    options: list[Option] = []
-    srun: list[Option] = []
-    mounts: list[str] = []
-    rest: list[str] = []
-    while words:
-        word = words.pop(0)
-        name, joined, value = word.lstrip("-").partition("=")
-        name = name.replace("_", "-")
-        taken = (*ours, "executor", "container-image", "mount", "env", "srun-arg")
-        if not joined and name in taken and words:
-            value = words.pop(0)
-        if name in ours:
-            options.append(Option(ours[name], value, launch.call.line))
-        elif name == "exclusive":
-            options.append(Option(name, None, launch.call.line))
-        elif name == "container-image":
-            srun.append(Option(name, value, launch.call.line))
-        elif name == "mount":
-            mounts.append(value)
-        elif name == "srun-arg":
-            srun += options_of([value], launch.call.line)[0]
-        elif name not in ("executor", "env", "detach", "submission-dry-run", "dry-run", "no-gpu-resource-request"):
-            rest += [word] if not joined else [f"--{name}={value}"]
-    if mounts:
-        srun.append(Option("container-mounts", ",".join(mounts), launch.call.line))
-    launch.srun = srun
-    launch.program.words = (*task, *rest)
-    launch.program.script = _CONVERSION
-    launch.program.uv = True
-    launch.program.python = True
     return options
 
 
@@ -237,7 +197,7 @@ def _place(launch: Launch, holes: Holes, report: Report) -> tuple[str, str | Non
     if not launch.program.python or script.startswith("-m ") or not script:
         return script, folder
     known = next(
-        (one for one in (_RECIPE, _CONVERSION, inference_program(script)) if one and _ends_with(script, one)), None
+        (one for one in (_RECIPE, CONVERSION, inference_program(script)) if one and _ends_with(script, one)), None
     )
     if known:
         before = script[: -len(known)].rstrip("/") if script.endswith(known) else posixpath.dirname(script)
@@ -332,7 +292,8 @@ def _label(launch: Launch, job: str) -> str | None:
 def _spread(launch: Launch, options: list[Option]) -> str:
     def number(*names: str) -> int | None:
         option = last(launch.srun or [], *names) or last(options, *names)
-        return int(option.value) if option and (option.value or "").isdecimal() else None
+        value = (option.value or "") if option else ""
+        return int(value) if value.isdecimal() else None
 
     if launch.inner.only_rank == "global":
         return "once"

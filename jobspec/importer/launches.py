@@ -17,8 +17,40 @@ from jobspec.importer.statements import Follower
 _SHELLS = frozenset(("bash", "sh", "zsh", "dash"))
 # What a task does beside its program.
 _HELPERS = frozenset(
-    "mkdir rm cp mv ln ls cat touch chmod wandb huggingface-cli hf git pip pip3 nvidia-smi date env printenv uv free df "
-    "grep find tar rsync echo hostname pwd which module conda mamba test".split()
+    (
+        *(
+            "mkdir",
+            "rm",
+            "cp",
+            "mv",
+            "ln",
+            "ls",
+            "cat",
+            "touch",
+            "chmod",
+            "wandb",
+            "huggingface-cli",
+            "hf",
+            "git",
+            "pip",
+        ),
+        *(
+            "pip3",
+            "nvidia-smi",
+            "date",
+            "env",
+            "printenv",
+            "uv",
+            "free",
+            "df",
+            "grep",
+            "find",
+            "tar",
+            "rsync",
+            "hostname",
+        ),
+        *("pwd", "which", "module", "conda", "mamba", "test"),
+    )
 )
 #: The most layers of `bash -c`, `sbatch` and the like that are followed.
 _DEEPEST = 6
@@ -233,7 +265,7 @@ class Reader:
                 self.script.extra.append(inner)
             return
         name = posixpath.basename(program.script)
-        if program.python and not has_hole(name) and name in ("setup_conversion.py",):
+        if program.python and name == "setup_conversion.py":
             self.script.launches.append(Launch(call, inner, program, None, kind="convert"))
             return
         self.script.launches.append(Launch(call, inner, program, options, syncs=syncs, folder=folder))

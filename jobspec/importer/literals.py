@@ -41,7 +41,7 @@ class Literals:
         if stands_in and all(hole.kind is Kind.PLACEHOLDER for hole in holes):
             self._report.open("unknown-value", f"{what} is `{self._holes.show(text)}`: put it in", line)
             return re.sub(r"[<>]", "", self._holes.show(text))
-        filled = self._holes.fill(text, {kind: "" for kind in (Kind.UNSET,)}) if self._holes.alone(text) else text
+        filled = self._holes.fill(text, {Kind.UNSET: ""}) if self._holes.alone(text) else text
         known = self._holes.without(filled)
         if not known or self._holes.alone(text):
             name = {"the account": "account", "the partition": "partition"}.get(what, "unknown-value")

@@ -64,7 +64,8 @@ def _torchrun(launch: Launch, script: Script, options: list[Option], report: Rep
     elif (nodes > 1 or not asked.isdecimal()) and not meets and "master_addr" not in given:
         report.bug(
             "no-master-address",
-            "torchrun is given no `--master_addr`, and meets at 127.0.0.1 whatever MASTER_ADDR says: no node finds another",
+            "torchrun is given no `--master_addr`, and meets at 127.0.0.1 whatever MASTER_ADDR says: no node finds the "
+            "others",
             line,
         )
     if nodes > 1 and not meets and asked != "1" and "node_rank" not in given:
@@ -139,7 +140,8 @@ def _inside(launch: Launch, report: Report) -> None:
     if re.search(r"else\s+sleep\s+[0-9]+", " ".join(launch.call.argv)):
         report.bug(
             "sleep-for-sync",
-            "the other ranks sleep for a fixed time while one syncs: where that takes longer they start without packages",
+            "the other ranks sleep for a fixed time while one syncs: where that takes longer they start without "
+            "packages",
             launch.call.line,
         )
 
@@ -154,8 +156,8 @@ def _log_folder(script: Script, options: list[Option], report: Report) -> None:
         if posixpath.basename(call.argv[0]) == "mkdir" and posixpath.normpath(folder) in made:
             report.bug(
                 "log-folder-too-late",
-                f"`{folder}` is made by the script, but Slurm opens `--output` before it starts: without the folder the job "
-                "ends at once, and leaves no log",
+                f"`{folder}` is made by the script, but Slurm opens `--output` before it starts: without the folder the "
+                "job ends at once, and leaves no log",
                 call.line,
             )
 

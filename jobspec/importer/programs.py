@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 _TORCH_MODULES = frozenset(("torch.distributed.run", "torch.distributed.launch", "torch.distributed.elastic"))
 _TORCH_FLAGS = frozenset(("standalone", "no_python", "run_path", "use_env", "virtual_local_rank"))
 _UV_VALUES = frozenset(
-    "--with --with-editable --with-requirements --python -p --extra --group --only-group --project --directory "
-    "--env-file --package --index --index-url --extra-index-url --config-file --link-mode --cache-dir".split()
+    (
+        *("--with", "--with-editable", "--with-requirements", "--python", "-p", "--extra", "--group", "--only-group"),
+        *("--project", "--directory", "--env-file", "--package", "--index", "--index-url", "--extra-index-url"),
+        *("--config-file", "--link-mode", "--cache-dir"),
+    )
 )
 #: Launchers that jobspec does not replace, and what to do instead.
 UNSUPPORTED = {
@@ -77,14 +80,18 @@ def _strip(words: list[str], found: Invocation) -> bool:
     name = posixpath.basename(words[0])
     if name in _PLAIN_WRAPPERS and len(words) > 1:
         del words[0]
-    elif name == "env" or re.match(r"[A-Za-z_][A-Za-z0-9_]*=", words[0]):
+        return True
+    if name == "env" or re.match(r"[A-Za-z_][A-Za-z0-9_]*=", words[0]):
         return _strip_environment(words, found)
-    elif name == "timeout" and len(words) > 2:
-        del words[0]
-        while words and words[0].startswith("-"):
-            del words[0]
+    if name == "timeout" and len(words) > 2:
+        _drop_options(words)
         del words[:1]
-    elif name == "numactl":
+        return True
+    return _strip_launcher(name, words, found)
+
+
+def _strip_launcher(name: str, words: list[str], found: Invocation) -> bool:
+    if name == "numactl":
         found.numa = True
         _drop_options(words)
     elif name == "nsys" and words[1:2] == ["profile"]:

@@ -127,48 +127,55 @@ def _difference(section: str, own: Any, theirs: Any) -> Any:
 
 def propose_cluster(imported: Imported, name: str, report: Report) -> Site:
     """Move what a script tells of its site into the facts of a cluster."""
-    tree = {key: value for key, value in imported.tree.items() if key not in ("container", "caches", "logs")}
-    container = dict(imported.tree.get("container", {}))
-    resources = dict(imported.tree.get("resources", {}))
-    gpus = resources.get("gpus_per_node") or 8
-    if not resources.get("gpus_per_node"):
-        report.open("gpus", "the script does not say how many GPUs a node has: 8 were put into the cluster")
-    if resources.get("gpus_per_node") == gpus:
-        resources.pop("gpus_per_node", None)
-    partition = resources.pop("partition", None) or "batch"
-    if "partition" not in imported.tree.get("resources", {}) and not report.named("partition"):
-        report.open("partition", "the script names no partition: `batch` was put into the cluster")
-    facts: Tree = {"jobspec": "v1", "kind": "cluster", "gpus_per_node": gpus, "partitions": {partition: {}}}
+    whole = imported.tree
+    resources = dict(whole.get("resources", {}))
+    facts: Tree = {"jobspec": "v1", "kind": "cluster", **_machine(resources, report)}
     if imported.mpi in ("pmix", "pmi2", "none"):
         facts["mpi"] = imported.mpi
     account = resources.pop("account", None)
     if account:
         facts["resources"] = {"account": account}
-    if container.get("enabled", True) and "image" not in container:
-        container["image"] = "/path/to/image.sqsh"
-        if not report.named("image"):
-            report.open("image", "no image is known: put `container.image` into the cluster")
-    logs = imported.tree.get("logs")
-    facts["logs"] = logs or "/path/to/logs"
-    if not logs and not report.named("logs"):
+    facts["logs"] = whole.get("logs") or "/path/to/logs"
+    if "logs" not in whole and not report.named("logs"):
         report.open("logs", "no absolute log folder is known: `logs` of the cluster is to be filled in")
-    if container.get("enabled", True) and not container.get("mounts") and not report.named("mounts"):
-        report.open("mounts", "no mount is known, and a path under no mount is in the container alone: put them in")
-    own = _difference("container", container, {})
-    if own:
-        facts["container"] = own
-    if imported.tree.get("caches"):
-        facts["caches"] = imported.tree["caches"]
-    variables = dict(imported.tree.get("env", {}))
-    of_the_site = {key: value for key, value in variables.items() if _OF_THE_SITE.match(key)}
-    if of_the_site:
-        facts["env"] = of_the_site
-    rest = {key: value for key, value in variables.items() if key not in of_the_site}
-    launch = _difference("launch", imported.tree.get("launch", {}), {})
-    resources = _difference("resources", resources, {})
-    for key, value in (("env", rest), ("launch", launch), ("resources", resources)):
-        tree.pop(key, None)
-        if value or key == "resources":
-            tree[key] = value
-    tree["cluster"] = name
-    return Site(tree, facts, name)
+    variables = dict(whole.get("env", {}))
+    shared = {
+        "container": _container(whole.get("container", {}), report),
+        "caches": whole.get("caches", {}),
+        "env": {key: value for key, value in variables.items() if _OF_THE_SITE.match(key)},
+    }
+    facts |= {key: value for key, value in shared.items() if value}
+    own = {
+        "env": {key: value for key, value in variables.items() if not _OF_THE_SITE.match(key)},
+        "launch": _difference("launch", whole.get("launch", {}), {}),
+        "resources": _difference("resources", resources, {}),
+    }
+    tree = {key: value for key, value in whole.items() if key not in (*own, "container", "caches", "logs")}
+    tree |= {key: value for key, value in own.items() if value or key == "resources"}
+    return Site({**tree, "cluster": name}, facts, name)
+
+
+def _machine(resources: Tree, report: Report) -> Tree:
+    """Take the GPUs of a node and the partition out of the resources, as facts of the cluster."""
+    gpus, partition = resources.get("gpus_per_node"), resources.pop("partition", None)
+    if gpus:
+        del resources["gpus_per_node"]
+    else:
+        report.open("gpus", "the script does not say how many GPUs a node has: 8 were put into the cluster")
+    if partition is None and not report.named("partition"):
+        report.open("partition", "the script names no partition: `batch` was put into the cluster")
+    return {"gpus_per_node": gpus or 8, "partitions": {partition or "batch": {}}}
+
+
+def _container(container: Tree, report: Report) -> Tree:
+    """Return the cluster's container; an image that is not known is to be filled in."""
+    container = dict(container)
+    if container.get("enabled", True):
+        if "image" not in container:
+            container["image"] = "/path/to/image.sqsh"
+            if not report.named("image"):
+                report.open("image", "no image is known: put `container.image` into the cluster")
+        if not container.get("mounts") and not report.named("mounts"):
+            report.open("mounts", "no mount is known, and a path under no mount is in the container alone: put them in")
+    found: Tree = _difference("container", container, {})
+    return found

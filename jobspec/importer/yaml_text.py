@@ -1,4 +1,4 @@
-"""Trees as YAML in the form of the manifests of this repository: short mappings on one line, comments where they belong."""
+"""Trees as YAML in the form of the manifests of this repository: short mappings on one line, comments in place."""
 
 from __future__ import annotations
 
