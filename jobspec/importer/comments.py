@@ -54,8 +54,6 @@ def _above(lines: list[str], number: int) -> str:
     while number > 0 and re.match(r"\s*#(?!!)", lines[number - 1]):
         number -= 1
         block.insert(0, lines[number].strip().lstrip("#").strip())
-    if number > 0 and lines[number - 1].strip():
-        return ""
     following = lines[assignment + 1].strip() if assignment + 1 < len(lines) else ""
     if following and not following.startswith("#"):
         return ""  # it is the heading of several

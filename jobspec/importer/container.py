@@ -111,7 +111,7 @@ class ContainerReader(Surroundings):
         if output:
             self.report.open(
                 "logs",
-                f"`{self.holes.show(output.value or '')}` lies where sbatch is called: a manifest has an absolute folder",
+                f"`{self.holes.show(output.value or '')}` lies where sbatch is called; a manifest says an absolute path",
                 output.line,
             )
         return None

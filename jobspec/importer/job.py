@@ -56,6 +56,10 @@ def make_job(script: Script, text: str, name: str, holes: Holes, report: Report,
     launches = _real_launches(launches, warmups, report)
     options = _options(script, launches)
     _tell_parts(launches, options, report)
+    if script.interactive:
+        report.changed(
+            "interactive", "an interactive allocation is a batch job here; `target: interactive` compiles a shell", 0
+        )
     reading = (script, holes, report)
     containers, starts = ContainerReader(*reading), LaunchReader(*reading)
     parts = [_sections(launch, options, holes, report) for launch in launches]

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from jobspec.importer.directives import Option, last, options_of, read_directives, slurm_facts
-from jobspec.importer.holes import Holes, has_hole
+from jobspec.importer.holes import Holes
 from jobspec.importer.programs import Invocation, read_program
 from jobspec.importer.report import Report
 from jobspec.importer.shell_tree import heredoc_lines, parse

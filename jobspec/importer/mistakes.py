@@ -156,8 +156,8 @@ def _log_folder(script: Script, options: list[Option], report: Report) -> None:
         if posixpath.basename(call.argv[0]) == "mkdir" and posixpath.normpath(folder) in made:
             report.bug(
                 "log-folder-too-late",
-                f"`{folder}` is made by the script, but Slurm opens `--output` before it starts: without the folder the "
-                "job ends at once, and leaves no log",
+                f"`{folder}` is made by the script, but Slurm opens `--output` before it starts: without the folder "
+                "the job ends at once, and leaves no log",
                 call.line,
             )
 
@@ -167,7 +167,7 @@ def _in_text(text: str, holes: Holes, report: Report) -> None:
     if loop:
         report.bug(
             "mounts-repeated",
-            "`--container-mounts` is given once for each mount, and pyxis takes only the last one; join them with commas",
+            "`--container-mounts` is given once for each mount, and pyxis takes the last one alone; join them",
             text.count("\n", 0, loop.start()) + 1,
         )
     for number, line in enumerate(text.split("\n"), 1):

@@ -149,6 +149,7 @@ class State:
 
     def unset(self, name: str, line: int) -> str:
         """Return the hole of a variable that the script reads and never sets."""
+        line = self.outer_line or line
         self.wanted.setdefault(name, line)
         if name in self.hidden:
             self.report.bug(
@@ -160,7 +161,7 @@ class State:
 
     def require(self, name: str, line: int) -> None:
         """Take it that somebody sets a variable, without which the script ends."""
-        self.wanted.setdefault(name, line)
+        self.wanted.setdefault(name, self.outer_line or line)
         self.values[name] = self.holes.mark(Kind.REQUIRED, name)
 
     def environment(self) -> dict[str, str]:
