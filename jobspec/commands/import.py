@@ -12,6 +12,7 @@ from jobspec.commands.output import print_text, say_usage
 from jobspec.files import Staging
 from jobspec.importer.convert import Result, Wanted, convert
 from jobspec.importer.report_text import as_json, failed, human
+from jobspec.importer.schema_fit import misfit, schema_of
 from jobspec.importer.shell_tree import LARGEST, ImportFailedError, decode
 from jobspec.importer.site import load_cluster
 
@@ -53,6 +54,8 @@ def _usage_mistake(arguments: argparse.Namespace) -> str | None:
         return "--set takes NAME=VALUE"
     if arguments.nodes is not None and not 1 <= arguments.nodes <= 1_000_000:
         return "--nodes takes a number from 1 on"
+    if arguments.time is not None and misfit(arguments.time, schema_of("/resources/time")):
+        return "--time takes a time such as 4:00:00 or 2-12"
     if arguments.name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", arguments.name):
         return "--name takes letters, digits, dots, dashes and underscores, with a letter or digit first"
     if len(arguments.words) == 1 and not os.path.exists(arguments.words[0]) and _looks_like_file(arguments.words[0]):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from jobspec.importer.arithmetic import number_of
 from jobspec.importer.holes import has_hole
+from jobspec.importer.quick import is_quick
 
 _Output = Callable[[list[str], str], str | None]
 
@@ -102,6 +103,8 @@ def _sed(words: list[str], text_in: str) -> str | None:
     pattern = match.group(2)
     if words[0] not in ("-E", "-r"):  # a basic expression: + and ? are operators where they are escaped
         pattern = re.sub(r"\\([+?|(){}])|([+?|(){}])", lambda m: m.group(1) or "\\" + m.group(2), pattern)
+    if not is_quick(pattern, text_in):
+        return None
     try:
         lines = text_in.split("\n")
         return "\n".join(re.sub(pattern, lambda _: match.group(3), line, count=0 if match[4] else 1) for line in lines)

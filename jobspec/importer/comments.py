@@ -9,6 +9,7 @@ _TRAILING = re.compile(r"""(?:[^#"']|"(?:\\.|[^"\\])*"|'[^']*')*?(?:^|(?<=\s))#\
 _USES = re.compile(r"--?([A-Za-z][\w-]*)[ =]\"?\$\{?([A-Za-z_]\w*)|([a-z_]+(?:\.[a-z_0-9]+)+)=\"?\$\{?([A-Za-z_]\w*)")
 _DIRECTIVE = re.compile(r"#SBATCH\s+(?:--([a-z-]+)|-([a-zA-Z]))[^#]*#\s*(.*)\Z")
 _LONGEST = 160
+_LONGEST_LINE = 1_000
 _LICENCE = re.compile(
     r"License|WARRANTIES|www\.apache\.org|limitations under|distributed under|in compliance|required by applicable law",
     re.IGNORECASE,
@@ -21,6 +22,8 @@ def explanations(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     users: dict[str, list[str]] = {}
     for number, line in enumerate(lines):
+        if len(line) > _LONGEST_LINE:
+            continue  # of data: nobody explains a value in it
         directive = _DIRECTIVE.match(line)
         if directive:
             _keep(found, f"#{directive.group(1) or directive.group(2)}", directive.group(3))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from jobspec.importer.arithmetic import number_of
 from jobspec.importer.expand import matches
 from jobspec.importer.holes import Holes, Kind, has_hole
+from jobspec.importer.quick import is_quick
 from jobspec.importer.shell_tree import text_of
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class _Parser:
 
     @staticmethod
     def _search(value: str, pattern: str) -> bool | None:
-        if has_hole(value) or "$" in pattern.rstrip("$"):
+        if has_hole(value) or "$" in pattern.rstrip("$") or not is_quick(pattern, value):
             return None
         try:
             return bool(re.search(pattern, value))

@@ -111,7 +111,7 @@ class ContainerReader(Surroundings):
         if output:
             self.report.open(
                 "logs",
-                f"`{self.holes.show(output.value or '')}` lies where sbatch is called; a manifest says an absolute path",
+                f"`{self.holes.show(output.value or '')}` lies where sbatch is called; a manifest wants a whole path",
                 output.line,
             )
         return None

@@ -17,6 +17,7 @@ from jobspec.importer.shell_tree import ImportFailedError, mark_placeholders
 from jobspec.importer.site import Site, propose_cluster, with_cluster
 from jobspec.importer.state import GaveUpError
 from jobspec.importer.verdict import KEYS, check, ordered, own_variables, whole
+from jobspec.spec.environment import redact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +78,8 @@ def convert(wanted: Wanted) -> Result:
     manifest = yaml_text.render(ordered(site.tree), notes)
     alone = yaml_text.render(whole(site), notes) if site.proposed else manifest
     cluster = yaml_text.render(site.cluster, _cluster_notes(site.cluster)) if site.proposed else None
-    return Result(str(site.tree["name"]), alone, manifest, cluster, report, compiles)
+    texts = [redact(text) if text else text for text in (alone, manifest, cluster)]
+    return Result(str(site.tree["name"]), texts[0] or "", texts[1] or "", texts[2], report, compiles)
 
 
 def _read(wanted: Wanted, holes: Holes, report: Report) -> Imported:

@@ -267,11 +267,9 @@ def _command(launch: Launch, script: str, options: list[Option], sections: Secti
         hole = sections.holes.alone(word)
         if hole and hole.kind is Kind.UNSET:
             continue
-        literal = word
-        if has_hole(word):
-            shown = sections.holes.show(word)
-            literal = sections.literal(word, shown) or ""
-        words.append(literal)
+        literal = sections.literal(word, sections.holes.show(word))
+        if literal is not None:
+            words.append(literal)
     if not words:
         raise ImportFailedError("this launch starts nothing that could be read", launch.call.line)
     sections.put("/command/argv", words, "the command")

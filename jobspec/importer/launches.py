@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from jobspec.importer.directives import Option, last, options_of, read_directives, slurm_facts
-from jobspec.importer.holes import Holes
+from jobspec.importer.holes import Holes, Kind
 from jobspec.importer.programs import Invocation, read_program
 from jobspec.importer.report import Report
 from jobspec.importer.shell_tree import heredoc_lines, parse
@@ -176,7 +176,7 @@ class Reader:
             self._program(call, call, None, call.folder, None)
 
     def _srun(self, call: Call, words: list[str]) -> None:
-        options, rest = options_of(words, call.line)
+        options, rest = options_of([word for word in words if not self._is_unset(word)], call.line)
         if not rest:
             self.report.left("srun", "this srun starts nothing that could be read", call.line)
             return
@@ -196,6 +196,11 @@ class Reader:
         else:
             calls = [inner]
         self._tasks(call, calls, options)
+
+    def _is_unset(self, word: str) -> bool:
+        """Whether a word is a variable that nobody sets, which is no word at all."""
+        hole = self.holes.alone(word)
+        return hole is not None and hole.kind is Kind.UNSET
 
     def _inside(self, call: Call, words: list[str]) -> list[Call] | None:
         """Return the commands that a shell runs with ``-c``, or that stand in its standard input; ``None`` without."""

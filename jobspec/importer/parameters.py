@@ -91,6 +91,8 @@ def _changed(operator: str, value: str, rest: list[Node], node: Node, expander: 
     """Return a value with a part of it removed or replaced."""
     if operator in ("#", "##", "%", "%%"):
         pattern = expander.pattern(rest[1:])
+        if len(value) > _LONGEST_STRIPPED:
+            return expander.state.holes.mark(Kind.COMMAND, text_of(node))
         return _stripped(value, operator, pattern)
     if operator in ("/", "//", "/#", "/%"):
         marks = [index for index, child in enumerate(rest) if index and text_of(child) == "/"]
@@ -105,6 +107,10 @@ def _changed(operator: str, value: str, rest: list[Node], node: Node, expander: 
         change = str.upper if operator[0] == "^" else str.lower
         return change(value) if len(operator) == 2 else change(value[:1]) + value[1:]
     return expander.state.holes.mark(Kind.COMMAND, text_of(node))
+
+
+# Each end is tried with the pattern: the time grows with the square of the length.
+_LONGEST_STRIPPED = 4_000
 
 
 def _stripped(value: str, operator: str, pattern: str) -> str:

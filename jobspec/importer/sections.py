@@ -9,6 +9,7 @@ from jobspec.importer.holes import CLOSE, OPEN, Holes, Kind, has_hole
 from jobspec.importer.literals import Literals
 from jobspec.importer.report import Report
 from jobspec.importer.schema_fit import convert, misfit, schema_of
+from jobspec.spec.environment import holds_secret
 
 Tree = dict[str, Any]
 
@@ -48,6 +49,8 @@ class Sections:
         """Set what a word says, converted to the type that the schema wants there."""
         schema = schema_of(pointer)
         literal: str | None
+        if holds_secret(word):
+            return self.literal(word, said) is not None
         if str(schema.get("pattern", "")).startswith("^/"):
             literal = self.literals.path(word, f"`{said}`", self.line, self.folder)
         else:
@@ -72,6 +75,9 @@ class Sections:
 
     def literal(self, word: str, said: str) -> str | None:
         """Return a word without holes, ``None`` where it is not known."""
+        if holds_secret(word):
+            self.report.bug("secret-in-text", f"`{said}` holds a token or a password; it was left out", self.line)
+            return None
         if not has_hole(word):
             return word
         first = self.holes.within(word)[0]

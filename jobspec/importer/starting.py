@@ -118,10 +118,12 @@ class Starter:
         text_in = self._text_in
         for redirect in (child for child in node.children if child.type == "herestring_redirect"):
             text_in = self.expander.text(redirect.children[-1]) + "\n"
-        if not words:
+        if not words or (prefix and _is_line_before(prefix[-1], node)):
             for assignment in prefix:
                 assign(assignment, self.state, self.expander)
-            return True
+            if not words:
+                return True
+            prefix, words = [], self.expander.words([child for child in node.children if is_word(child)])
         values: dict[str, str] = {}
         for child in prefix:
             name, value = child.child_by_field_name("name"), child.child_by_field_name("value")
@@ -228,6 +230,13 @@ def is_word(node: Node) -> bool:
     return node.is_named and node.type not in (
         *("variable_assignment", "comment", "file_redirect", "herestring_redirect", "heredoc_redirect"),
     )
+
+
+def _is_line_before(assignment: Node, command: Node) -> bool:
+    """Whether an assignment stands on a line of its own: the grammar takes some for a prefix of the next line."""
+    name = command.child_by_field_name("name")
+    between = command.text[assignment.end_byte - command.start_byte : name.start_byte - command.start_byte]
+    return b"\n" in between.replace(b"\\\n", b"")
 
 
 def _starts(node: Node) -> bool:

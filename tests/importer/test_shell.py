@@ -23,8 +23,8 @@ SNIPPETS = [
     'A=(); show begin "${A[@]}" end "${A[*]}"',
     'A=(a b); B=("${A[@]}" c); A[3]=d; show "${B[@]}" "${A[3]}" "${B[-1]}"',
     'W="a  b   c"; show $W "$W"',
-    'N=7; show $((N * 2 + 1)) $((N / 2)) $((N % 4)) $((-N / 2)) $((N > 5 ? 10 : 20)) $(( (N + 1) * 2 )) $((2 ** 5))',
-    'N=0; ((N++)); ((N += 5)); N=$((N - 1)); show $N $((0x10)) $((N == 5 && N < 9))',
+    "N=7; show $((N * 2 + 1)) $((N / 2)) $((N % 4)) $((-N / 2)) $((N > 5 ? 10 : 20)) $(( (N + 1) * 2 )) $((2 ** 5))",
+    "N=0; ((N++)); ((N += 5)); N=$((N - 1)); show $N $((0x10)) $((N == 5 && N < 9))",
     'for i in 1 2 3; do show "$i"; done',
     'for i in {1..4}; do [ $i -eq 2 ] && continue; [ $i -gt 3 ] && break; show "$i"; done',
     'for ((i = 0; i < 3; i++)); do show "$i"; done',
@@ -36,14 +36,14 @@ SNIPPETS = [
     "read -r -d '' TEXT <<'EOF' || true\nline $one\n  two\nEOF\nshow \"$TEXT\"",
     'V=5; read -r -d "" TEXT <<EOF || true\nvalue $V \\$V\nEOF\nshow "$TEXT"',
     'T=$(cat <<"EOF"\nas $it is\nEOF\n); show "$T"',
-    'case abc in a*) show first ;; *) show other ;; esac; case x in a | x) show either ;; esac',
+    "case abc in a*) show first ;; *) show other ;; esac; case x in a | x) show either ;; esac",
     'case "7" in [0-9]) show digit ;; esac; case "" in "") show empty ;; *) show full ;; esac',
     'if [ -z "$UNSET" ] && [[ abc == a* ]]; then show yes; else show no; fi',
     'if [ "a" = "b" ]; then show 1; elif [[ abc =~ ^a.c$ ]]; then show 2; else show 3; fi',
-    '[ 3 -gt 2 -a 1 -lt 2 ] && show and; [ 1 = 2 -o 2 = 2 ] && show or; [ ! 1 = 2 ] && show not',
-    '[[ ! a == b && (c == d || e == e) ]] && show grouped',
+    "[ 3 -gt 2 -a 1 -lt 2 ] && show and; [ 1 = 2 -o 2 = 2 ] && show or; [ ! 1 = 2 ] && show not",
+    "[[ ! a == b && (c == d || e == e) ]] && show grouped",
     'f() { local x="$1"; shift; show "$x" "$#" "$@"; }; f a "b c" d',
-    'g() { return 0; show never; }; g; show after',
+    "g() { return 0; show never; }; g; show after",
     'show "$(echo "a   b" | tr " " "_")" "$(echo a-b-c | cut -d- -f2)" "$(basename /x/y.sh .sh)" "$(dirname /x/y.sh)"',
     "show \"$(echo 'a  b   c' | sed 's/  \\+/ /g')\" \"$(printf '%03d-%s' 7 x)\" \"$(echo -n done)\"",
     "show $'tab\\there' 'single \"quotes\"' \"double 'quotes' \\\" \\$ \\`\" a\\ b",
@@ -51,16 +51,16 @@ SNIPPETS = [
     'CMD="show"; CMD="$CMD one"; CMD+=" two"; $CMD three',
     'B="a \'b c\'"; eval "show $B"',
     'NAME=VALUE; REF=NAME; show "${!REF}"',
-    "printf -v Q '%q' \"it's\"; eval \"show $Q\"; printf -v N '%02d' 5; show \"$N\"",
+    'printf -v Q \'%q\' "it\'s"; eval "show $Q"; printf -v N \'%02d\' 5; show "$N"',
     '(A=inside; show "$A"); show "${A:-outside}"',
-    'A=1; { A=2; }; show $A; true && show t; false || show f; ! false && show n',
-    "CP=4; show $([ \"$CP\" -gt 1 ] && echo $((CP * 2)) || echo 1)",
+    "A=1; { A=2; }; show $A; true && show t; false || show f; ! false && show n",
+    'CP=4; show $([ "$CP" -gt 1 ] && echo $((CP * 2)) || echo 1)',
     'set -- p q r; show "$1" "${2}" "$#" "${@}"',
     'A=a; show "${A}_$A.b" $A/$A ${A}${A}',
     'T="x y"; A=($T "$T"); show "${#A[@]}"',
     'export E=1 F="2 3"; declare -x G=4; show "$E" "$F" "$G"',
     'A="1,2,3"; IFS=, ; set -- $A; IFS=" "; show "${A//,/ }"',
-    'mapfile -t L < <(true); show x',
+    "mapfile -t L < <(true); show x",
 ]
 
 
@@ -75,7 +75,9 @@ def followed(script: str) -> list[list[str]]:
 def run(script: str, folder: Path) -> list[list[str]]:
     """Return the same of a script that bash runs."""
     shown = 'show() { printf "%s\\036" "$@"; printf "\\035"; }\n'
-    done = subprocess.run(["bash", "-c", shown + script], capture_output=True, text=True, cwd=folder, env={"PATH": "/usr/bin:/bin"})
+    done = subprocess.run(
+        ["bash", "-c", shown + script], capture_output=True, text=True, cwd=folder, env={"PATH": "/usr/bin:/bin"}
+    )
     return [call.split("\036")[:-1] for call in done.stdout.split("\035")[:-1]]
 
 
