@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 MANIFEST ?= manifests/glm45v-sft.yaml
 
 .DEFAULT_GOAL := help
-SNAPSHOTS := tests/test_golden.py tests/test_invalid.py tests/test_diagnostics.py tests/test_example_target.py
+SNAPSHOTS := tests/test_golden.py tests/test_invalid.py tests/test_diagnostics.py tests/test_example_target.py \
+  tests/importer/test_scripts.py
 .PHONY: help compile test test-torch oracle unit lint golden cluster bench clean
 
 help: ## say what there is

@@ -60,6 +60,7 @@ SNIPPETS = [
     'T="x y"; A=($T "$T"); show "${#A[@]}"',
     'export E=1 F="2 3"; declare -x G=4; show "$E" "$F" "$G"',
     'A="1,2,3"; IFS=, ; set -- $A; IFS=" "; show "${A//,/ }"',
+    'A=abc; H=${A%%c*} I=3\nshow "$H" $I; J=5 \\\n show "${J:-unset}"',
     "mapfile -t L < <(true); show x",
 ]
 
