@@ -20,7 +20,7 @@ def explanations(text: str) -> dict[str, str]:
     """Return comments by name: variables as ``$NAME``, overrides and flags as they are, directives as ``#NAME``."""
     lines = text.split("\n")
     found: dict[str, str] = {}
-    users: dict[str, list[str]] = {}
+    users: list[tuple[str, str]] = []
     for number, line in enumerate(lines):
         if len(line) > _LONGEST_LINE:
             continue  # of data: nobody explains a value in it
@@ -28,21 +28,25 @@ def explanations(text: str) -> dict[str, str]:
         if directive:
             _keep(found, f"#{directive.group(1) or directive.group(2)}", directive.group(3))
             continue
-        for flag, variable, override, other in _USES.findall(line):
-            users.setdefault(variable or other, []).append(flag or override)
-        assignment = _ASSIGNMENT.match(line)
-        trailing = _comment_of(line)
-        if assignment:
-            _keep(found, f"${assignment.group(1)}", trailing or _above(lines, number))
-        elif trailing and (flag := re.match(r"\s*\"?--([a-z][\w-]*)", line)):
-            _keep(found, flag.group(1), trailing)
-        elif trailing and (field := re.match(r"\s*\"?([a-z_]+(?:\.[a-z_0-9]+)+)=", line)):
-            _keep(found, field.group(1), trailing)
-    for variable, names in users.items():
+        users += [(variable or other, flag or field) for flag, variable, field, other in _USES.findall(line)]
+        _explain(found, lines, number)
+    for variable, name in users:
         if f"${variable}" in found:
-            for name in names:
-                found.setdefault(name, found[f"${variable}"])
+            found.setdefault(name, found[f"${variable}"])
     return found
+
+
+def _explain(found: dict[str, str], lines: list[str], number: int) -> None:
+    """Keep the comment on a line that sets a variable, or that is a flag or an override of its own."""
+    line = lines[number]
+    trailing = _comment_of(line)
+    assignment = _ASSIGNMENT.match(line)
+    if assignment:
+        _keep(found, f"${assignment.group(1)}", trailing or _above(lines, number))
+        return
+    own = re.match(r"\s*\"?(?:--([a-z][\w-]*)|([a-z_]+(?:\.[a-z_0-9]+)+)=)", line) if trailing else None
+    if own:
+        _keep(found, own.group(1) or own.group(2), trailing)
 
 
 def _comment_of(line: str) -> str:

@@ -84,10 +84,12 @@ class Expander:
         """Return nodes that stand for a pattern as a regular expression; quoted parts are literal."""
         parts = []
         for node in nodes:
-            raw = node.type in ("word", "regex", "extglob_pattern", "number") or (
-                node.type == "concatenation" and all(child.type in ("word", "regex") for child in node.children)
-            )
-            parts.append(_glob(text_of(node)) if raw else re.escape(self.text(node)))
+            if node.type == "concatenation":
+                parts.append(self.pattern(node.children))
+            elif node.type in ("word", "regex", "extglob_pattern", "number"):
+                parts.append(_glob(text_of(node)))
+            else:
+                parts.append(re.escape(self.text(node)))
         return "".join(parts)
 
     def special(self, name: str) -> str | list[str]:
@@ -244,10 +246,11 @@ def _c_text(text: str) -> str:
 
 
 def _glob(pattern: str) -> str:
-    """Return a shell pattern as a regular expression."""
+    """Return a shell pattern as a regular expression; what is quoted in it is literal."""
     parts, at = [], 0
-    for match in re.finditer(r"\\(.)", pattern, re.DOTALL):
-        parts += [_translate(pattern[at : match.start()]), re.escape(match.group(1))]
+    for match in re.finditer(r"""\\(.)|"([^"]*)"|'([^']*)'""", pattern, re.DOTALL):
+        literal = next(group for group in match.groups() if group is not None)
+        parts += [_translate(pattern[at : match.start()]), re.escape(literal)]
         at = match.end()
     return "".join([*parts, _translate(pattern[at:])])
 

@@ -237,7 +237,7 @@ def _ends_with(script: str, known: str) -> bool:
 
 
 def _is_megatron_lm(script: str, words: tuple[str, ...]) -> bool:
-    """Whether a program reads Megatron-LM's flags: those that each of its trainings needs."""
+    """Whether a program is a training with Megatron-LM's flags: those that each of them needs."""
     flags = {word.partition("=")[0] for word in words}
     needed = {
         "--micro-batch-size",
@@ -246,7 +246,9 @@ def _is_megatron_lm(script: str, words: tuple[str, ...]) -> bool:
         "--global-batch-size",
         "--hidden-size",
     }
-    return posixpath.basename(script) == posixpath.basename(DEFAULT_SCRIPT) or len(flags & needed) >= 3
+    trains = flags & {"--train-iters", "--train-samples", "--global-batch-size", "--lr"}
+    is_own = posixpath.basename(script) == posixpath.basename(DEFAULT_SCRIPT)
+    return is_own or (bool(trains) and len(flags & needed) >= 3)
 
 
 def _command(launch: Launch, script: str, options: list[Option], sections: Sections) -> None:

@@ -79,13 +79,22 @@ def parse(text: str) -> Node:
             "`import` needs a parser of shell scripts: pip install 'megatron-jobspec[import]'"
         ) from None
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
-    # bash joins a line that ends in a backslash to the next one before it reads words; the grammar does not always.
-    root = parser.parse(text.encode()).root_node
+    root = parser.parse(_readable(text).encode()).root_node
     if root.has_error:
         _refuse(root)
     if _depth(root) > _DEEPEST:
         raise ImportFailedError(f"the script is nested deeper than {_DEEPEST} levels")
     return root
+
+
+# What bash reads and the grammar does not: a backslash that joins the last line to nothing, and a bracket alone in the
+# pattern of an expansion.
+_LAST_JOIN = re.compile(r"\\\s*\Z")
+_LONE_BRACKET = re.compile(r"(\$\{[A-Za-z_]\w*(?:##?|%%?))([^{}\[\]\n\\]*)([\[\]])([^{}\[\]\n\\]*\})")
+
+
+def _readable(text: str) -> str:
+    return _LONE_BRACKET.sub(r'\1\2"\3"\4', _LAST_JOIN.sub("\n", text))
 
 
 def _refuse(root: Node) -> None:

@@ -61,6 +61,8 @@ SNIPPETS = [
     'export E=1 F="2 3"; declare -x G=4; show "$E" "$F" "$G"',
     'A="1,2,3"; IFS=, ; set -- $A; IFS=" "; show "${A//,/ }"',
     'A=abc; H=${A%%c*} I=3\nshow "$H" $I; J=5 \\\n show "${J:-unset}"',
+    'L="a[1-3,5]"; E="${L#*[}"; show "${L%%[*}" "${E%%]*}" "${E%%-*}"',
+    'show "a" \\\n  "b" \\\n',
     "mapfile -t L < <(true); show x",
 ]
 
