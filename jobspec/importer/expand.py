@@ -36,6 +36,20 @@ class _Piece(NamedTuple):
     ends: bool = False
 
 
+_EXPANSIONS = ("simple_expansion", "expansion", "command_substitution", "arithmetic_expansion")
+
+
+def _blanks(node: Node, before: Node | None) -> list[_Piece]:
+    """Return the blanks before a part of a word: in a default of several words there are some.
+
+    The grammar leaves them between two parts, or counts them as the beginning of an expansion.
+    """
+    own = _BLANKS.match(text_of(node)) if node.type in _EXPANSIONS else None
+    gap = " " if before is not None and before.end_byte < node.start_byte else ""
+    text = gap + (own.group() if own else "")
+    return [_Piece(text)] if text else []
+
+
 class Expander:
     """Expands nodes with the variables of a state; ``output_of`` gives what a command substitution prints."""
 
@@ -112,7 +126,8 @@ class Expander:
     def _pieces(self, node: Node) -> list[_Piece]:
         kind = node.type
         if kind in ("concatenation", "command_name"):
-            return [piece for child in node.children for piece in self._pieces(child)]
+            parts = zip(node.children, (None, *node.children), strict=False)
+            return [piece for child, before in parts for piece in (*_blanks(child, before), *self._pieces(child))]
         if kind in ("string", "translated_string"):
             return self._filled(node, "string")
         if kind == "raw_string":
@@ -139,6 +154,10 @@ class Expander:
         return self.state.holes.mark(Kind.COMMAND, re.sub(r"\s+", " ", bare(node)))
 
     def _command(self, node: Node) -> str:
+        if bare(node).startswith("$((") and bare(node).endswith("))"):
+            # The grammar takes arithmetic in a default (`${A:-$((1 + 2))}`) for a command in a subshell.
+            number = self.number(next(descendants(parse(f"_={bare(node)}"), "arithmetic_expansion"), None))
+            return self._unknown(node) if number is None else str(number)
         output = self._output_of(node)
         return self._unknown(node) if output is None else output
 
@@ -164,7 +183,7 @@ class Expander:
         if node.type == "translated_string":
             at = 2
         for child in node.children:
-            if child.type not in ("simple_expansion", "expansion", "command_substitution", "arithmetic_expansion"):
+            if child.type not in _EXPANSIONS:
                 continue
             first, last = child.start_byte - start, child.end_byte - start
             pieces.append(_Piece(_unescaped_quoted(raw[at:first].decode(), where)))

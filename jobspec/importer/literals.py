@@ -27,7 +27,7 @@ class Literals:
     def text(self, text: str, what: str, line: int, *, stands_in: bool = False) -> str | None:
         """Return a text without holes; ``None`` where nothing of it is known. ``what`` names it in the report.
 
-        ``stands_in`` is whether a placeholder such as ``<model>`` may stay, as its name.
+        ``stands_in`` is whether a placeholder such as ``<model>`` may stay as it is.
         """
         if not has_hole(text):
             return text
@@ -39,8 +39,10 @@ class Literals:
             )
             return None
         if stands_in and all(hole.kind is Kind.PLACEHOLDER for hole in holes):
-            self._report.open("unknown-value", f"{what} is `{self._holes.show(text)}`: put it in", line)
-            return re.sub(r"[<>]", "", self._holes.show(text))
+            shown = self._holes.show(text)
+            if not re.search(r"\s", shown):  # in a sentence it may be what is meant: a mark of a chat's turn
+                self._report.open("unknown-value", f"{what} is `{shown}`: put it in", line)
+            return shown
         filled = self._holes.fill(text, {Kind.UNSET: ""}) if self._holes.alone(text) else text
         known = self._holes.without(filled)
         if not known or self._holes.alone(text):

@@ -63,6 +63,8 @@ SNIPPETS = [
     'A=abc; H=${A%%c*} I=3\nshow "$H" $I; J=5 \\\n show "${J:-unset}"',
     'L="a[1-3,5]"; E="${L#*[}"; show "${L%%[*}" "${E%%]*}" "${E%%-*}"',
     'show "a" \\\n  "b" \\\n',
+    'L=1 T=2; show "${V:-$((L + T * 3))}" ${W:-$((L))} "${X:-a $((1+2)) b $L c}" "${Y:-$(echo hi) $(echo ho)}"',
+    "show '<start_of_turn>user' \"a <image> b\"",
     "mapfile -t L < <(true); show x",
 ]
 
