@@ -56,10 +56,20 @@ class Expander:
     def __init__(self, state: State, output_of: Callable[[Node], str | None]) -> None:
         self.state = state
         self._output_of = output_of
-        self._arithmetic = Arithmetic(lambda name, _: self.state.text(name) or self._wanted(name), self.state.set)
+        self._arithmetic = Arithmetic(self._operand, self.state.set)
 
-    def _wanted(self, name: str) -> str | None:
-        return None if name in self.state.wanted else ""
+    def _operand(self, name: str, node: Node) -> str | None:
+        """Return the value of an operand of arithmetic; what nobody sets is zero, unless the user has to set it."""
+        if node.type in _EXPANSIONS or node.type == "string":
+            return self.state.holes.fill(self.text(node), {Kind.UNSET: ""})
+        if node.type == "subscript":
+            elements, index = (
+                self.state.known(text_of(node.children[0])),
+                self.number(node.child_by_field_name("index")),
+            )
+            known = isinstance(elements, list) and index is not None and -len(elements) <= index < len(elements)
+            return elements[index] if known and isinstance(elements, list) and index is not None else None
+        return self.state.text(name) or (None if name in self.state.wanted else "")
 
     def words(self, nodes: list[Node]) -> list[str]:
         """Return the words that nodes stand for in a command."""

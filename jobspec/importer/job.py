@@ -97,6 +97,12 @@ def make_job(script: Script, text: str, name: str, holes: Holes, report: Report,
     return Imported(tree, mpi, tuple(launch.call.line for launch in launches))
 
 
+def _submits(launch: Launch) -> bool:
+    """Whether a launch is Megatron Bridge's convert.sh that submits a job."""
+    words = " ".join(launch.program.words)
+    return launch.kind == "convert" and re.search(r"--executor[ =]slurm\b", words) is not None
+
+
 def _say_as_header(text: str, tree: Tree, launch: Tree) -> None:
     """Take from a script of jobspec's what only its head and its end say."""
     tasks = {tree.get("task"), *(step.get("task") for step in tree.get("steps", []))} - {None}
@@ -108,7 +114,7 @@ def _say_as_header(text: str, tree: Tree, launch: Tree) -> None:
 
 def _real_launches(launches: list[Launch], warmups: list[Launch], report: Report) -> list[Launch]:
     """Leave out what is no part of the job: a command of the batch part beside launches of srun."""
-    started = [launch for launch in launches if launch.srun is not None or launch.kind == "convert"]
+    started = [launch for launch in launches if launch.srun is not None or _submits(launch)]
     for launch in launches:
         if launch.program.unsupported:
             why = launch.program.unsupported

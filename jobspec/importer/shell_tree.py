@@ -87,13 +87,17 @@ def parse(text: str) -> Node:
     return root
 
 
-# What bash reads and the grammar does not: a backslash that joins the last line to nothing, and a bracket alone in the
-# pattern of an expansion.
+# What bash reads and the grammar does not: a backslash that joins the last line to nothing, a bracket alone in the
+# pattern of an expansion, and a number with its base.
 _LAST_JOIN = re.compile(r"\\\s*\Z")
 _LONE_BRACKET = re.compile(r"(\$\{[A-Za-z_]\w*(?:##?|%%?))([^{}\[\]\n\\]*)([\[\]])([^{}\[\]\n\\]*\})")
 
 
+_BASE_TEN = re.compile(r"\b10#(?=[$0-9])")
+
+
 def _readable(text: str) -> str:
+    text = _BASE_TEN.sub("", text)
     return _LONE_BRACKET.sub(r'\1\2"\3"\4', _LAST_JOIN.sub("\n", text))
 
 
