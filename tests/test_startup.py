@@ -17,6 +17,12 @@ NEEDED: dict[tuple[str, ...], set[str]] = {
     ("--version",): set(),
     ("explain", "JS201"): {"inspect", "dataclasses"},
     ("diagnose", "tests/diagnose/cases/022-cuda-oom-moe-ep4.log"): {"inspect", "dataclasses"},
+    ("import", "torchrun --nproc_per_node=8 train.py", "--format", "json"): {
+        "yaml",
+        "inspect",
+        "dataclasses",
+        "pathlib",
+    },
     ("check", MANIFEST): {"yaml", "inspect", "dataclasses"},
     ("compile", MANIFEST): {"yaml", "jinja2", "inspect", "dataclasses", "pathlib"},
 }

@@ -83,6 +83,10 @@ def convert(wanted: Wanted) -> Result:
 
 
 def _read(wanted: Wanted, holes: Holes, report: Report) -> Imported:
+    if OWN_MARK in wanted.text and "\nexec salloc" in wanted.text:
+        raise ImportFailedError(
+            "this is jobspec's script of a shell, which holds the job's program as a comment: import its sbatch script"
+        )
     text = mark_placeholders(wanted.text, holes)
     script = Reader(holes, report, wanted.given, wanted.arguments).read(text)
     try:

@@ -263,13 +263,8 @@ def _command(launch: Launch, script: str, options: list[Option], sections: Secti
     hole = sections.holes.alone(launch.program.words[0]) if launch.program.words and not launch.program.python else None
     if hole:
         raise ImportFailedError(f"what this launch runs is `{hole.shown}`: put the program in", launch.call.line)
-    start = (
-        ("python", *script.split())
-        if launch.program.python and script
-        else ("python",)
-        if launch.program.python
-        else ()
-    )
+    run = tuple(script.split()) if script.startswith("-m ") else (script,) if script else ()
+    start = ("python", *run) if launch.program.python else ()
     words: list[str] = []
     for word in (*start, *launch.program.words):
         hole = sections.holes.alone(word)

@@ -58,11 +58,6 @@ class Invocation:
         """Whether it is a program of Python's, or one that a launcher starts."""
         return self.python or self.torchrun is not None or bool(self.unsupported)
 
-    @property
-    def argv(self) -> tuple[str, ...]:
-        """The words of the program without what starts it."""
-        return ("python", *self.script.split(), *self.words) if self.python and self.script else self.words
-
 
 def read_program(argv: tuple[str, ...]) -> Invocation:
     """Return the program of a command."""

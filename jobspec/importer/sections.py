@@ -82,6 +82,6 @@ class Sections:
             return word
         first = self.holes.within(word)[0]
         is_name = first.kind is Kind.PLACEHOLDER and not re.search(r"PATH|DIR|_FS|FOLDER|ROOT", first.name.upper())
-        if re.match(rf"{OPEN}[0-9]+{CLOSE}/", word) and not re.search(r"\s", word) and not is_name:
+        if re.match(rf"{OPEN}[0-9]+{CLOSE}/[^{OPEN}]*\Z|{OPEN}[0-9]+{CLOSE}/\S*\Z", word) and not is_name:
             return self.literals.path(word, f"`{said}`", self.line, self.folder)
         return self.literals.text(word, f"`{said}`", self.line, stands_in=True)

@@ -125,6 +125,22 @@ def test_what_cannot_be_imported(command: str, message: str) -> None:
         imported(command)
 
 
+def test_a_shell_of_our_own_is_refused() -> None:
+    """The script of the interactive target holds the program as a comment alone, and says so."""
+    text = (ROOT / "tests" / "golden" / "qwen3-8b-debug" / "interactive.sh").read_text(encoding="utf-8")
+    with pytest.raises(ImportFailedError, match="script of a shell"):
+        imported(text)
+
+
+def test_words_stay_whole() -> None:
+    """A blank, a quote or a dollar in a word of a command is a part of the word in the manifest."""
+    result = imported("python 'my script.py' --a '$x y' --b \"$HOME/x y\" --c 'it'\\''s'")
+
+    assert yaml.safe_load(result.manifest)["command"]["argv"] == [
+        *("python", "my script.py", "--a", "$x y", "--b", "/path/to/home/x y", "--c", "it's"),
+    ]
+
+
 def test_secrets_become_names() -> None:
     """A token in the text becomes the name of a secret; its value is nowhere in the manifest or in the report."""
     token = "hf_" + "a1" * 16
