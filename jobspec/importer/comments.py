@@ -82,6 +82,9 @@ def _is_prose(comment: str) -> bool:
     return len(re.findall(r"[A-Za-z]{2,}", comment)) >= 2 or bool(re.search(r"[→=]|\d", comment))
 
 
+_NO_TITLE = re.compile(r"Copyright|Licensed|SPDX|Usage|shellcheck|Compiled by|yaml|!/|Your SBATCH|Please ")
+
+
 def by_pointer(found: dict[str, str], tree: dict[str, object], owned: dict[str, str]) -> dict[str, str]:
     """Return the comments of values that are in a manifest, by their pointers."""
     placed: dict[str, str] = {}
@@ -129,20 +132,15 @@ def description(text: str) -> str | None:
     block: list[str] = []
     for line in text.split("\n")[1:40]:
         stripped = line.strip()
-        if stripped.startswith("#SBATCH") or (stripped and not stripped.startswith("#")):
-            break
         words = stripped.lstrip("#").strip(" =─-")
-        if not words:
-            if block:
-                break
-            continue
-        if re.match(r"(Copyright|Licensed|SPDX|Usage|shellcheck|Compiled by|yaml|!/|Your SBATCH|Please )", words):
-            if block:
-                break
-            continue
-        if _LICENCE.search(words):
+        if stripped and not stripped.startswith("#"):
+            # What stands right above a command is about that command, unless it is a sentence.
+            return " ".join(block)[:400] if block and block[-1].endswith(".") else None
+        if stripped.startswith("#SBATCH"):
+            break
+        if not words or _NO_TITLE.match(words) or _LICENCE.search(words):
             if block:
                 break
             continue
         block.append(words)
-    return " ".join(block)[:400] or None if block else None
+    return " ".join(block)[:400] or None

@@ -65,6 +65,7 @@ def convert(wanted: Wanted) -> Result:
 
     """
     holes, report = Holes(), Report()
+    report.show = holes.show
     try:
         imported = _read(wanted, holes, report)
         site = _place(imported, wanted, report)

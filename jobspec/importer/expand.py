@@ -183,7 +183,8 @@ class Expander:
             value = expand_parameter(node, self)
         if isinstance(value, str):
             return [_Piece(value, split=True)]
-        return [_Piece(one, split=False, ends=True) for one in value] or [_Piece("", split=True)]
+        pieces = [_Piece(one, split=True, ends=True) for one in value] or [_Piece("", split=True)]
+        return [*pieces[:-1], pieces[-1]._replace(ends=False)]  # what follows is a part of the last word
 
     def _filled(self, node: Node, where: str) -> list[_Piece]:
         """Return the pieces of a quoted text: its expansions, and what stands between them."""
@@ -229,19 +230,16 @@ def _words(pieces: list[_Piece]) -> list[str]:
     words: list[str] = []
     current: str | None = None
     for piece in pieces:
-        if not piece.split:
-            current = (current or "") + piece.text
-            if piece.ends:
-                words.append(current)
-                current = None
-            continue
-        parts = re.split(r"[ \t\n]+", piece.text)
+        parts = re.split(r"[ \t\n]+", piece.text) if piece.split else [piece.text]
         for index, part in enumerate(parts):
             if index and current is not None:
                 words.append(current)
                 current = None
-            if part:
+            if part or not piece.split:
                 current = (current or "") + part
+        if piece.ends and current is not None:
+            words.append(current)
+            current = None
     if current is not None and not (current == "" and words and pieces[-1].text == ""):
         words.append(current)
     return words

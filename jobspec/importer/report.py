@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -35,10 +36,11 @@ class Report:
 
     def __init__(self) -> None:
         self._found: dict[tuple[About, str], Finding] = {}
+        self.show: Callable[[str], str] = str  # how a value that is not known is written
 
     def add(self, about: About, name: str, message: str, line: int = 0) -> None:
         """Add a finding; a secret in it is not shown."""
-        message = redact(message)
+        message = redact(self.show(message))
         self._found.setdefault((about, message), Finding(about, name, message, line))
 
     def bug(self, name: str, message: str, line: int = 0) -> None:

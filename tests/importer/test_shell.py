@@ -68,6 +68,7 @@ SNIPPETS = [
     'show "a" \\\n  "b" \\\n',
     'L=1 T=2; show "${V:-$((L + T * 3))}" ${W:-$((L))} "${X:-a $((1+2)) b $L c}" "${Y:-$(echo hi) $(echo ho)}"',
     "show '<start_of_turn>user' \"a <image> b\"",
+    'A=("--a b" c "d  e"); show ${A[@]} "${A[@]}" x${A[@]}y; E=("" f); show ${E[@]} "${E[@]}"',
     "mapfile -t L < <(true); show x",
 ]
 
