@@ -17,7 +17,7 @@ from jobspec.importer.shell_tree import ImportFailedError, mark_placeholders
 from jobspec.importer.site import Site, propose_cluster, with_cluster
 from jobspec.importer.state import GaveUpError
 from jobspec.importer.verdict import KEYS, check, ordered, own_variables, whole
-from jobspec.spec.environment import redact
+from jobspec.spec.environment import names_secret, redact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +90,9 @@ def _read(wanted: Wanted, holes: Holes, report: Report) -> Imported:
         )
     text = mark_placeholders(wanted.text, holes)
     script = Reader(holes, report, wanted.given, wanted.arguments).read(text)
+    unset = [f"`{name}`" for name in sorted(script.wanted) if name not in script.values and not names_secret(name)]
+    if unset:
+        report.left("unset-variables", f"{', '.join(unset)}: read by the script and set nowhere; taken as empty")
     try:
         return make_job(script, text, wanted.name or _stem(wanted.source), holes, report, wanted.time)
     except ImportFailedError as error:

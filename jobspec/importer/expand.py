@@ -80,9 +80,16 @@ class Expander:
                 found += _words(self._joined_by_us(group))
             elif node.type in ("brace_expression", "word") and (match := _RANGE.fullmatch(text_of(node))):
                 found += _range(int(match.group(1)), int(match.group(2)))
-            elif node.type != "comment":
+            elif node.type != "comment" and not self._is_nothing(node):
                 found += _words(self._pieces(node))
         return found
+
+    def _is_nothing(self, node: Node) -> bool:
+        """Whether a word is a variable that nobody sets, without quotes: no word at all."""
+        if node.type not in ("simple_expansion", "expansion", "word"):
+            return False
+        hole = self.state.holes.alone(self.text(node))
+        return hole is not None and hole.kind is Kind.UNSET
 
     def _joined_by_us(self, group: list[Node]) -> list[_Piece]:
         """Return the pieces of a word that the grammar has torn at a variable (``%j_$DATE.log``)."""

@@ -24,6 +24,7 @@ from jobspec.importer.sections import Sections, Tree
 from jobspec.importer.shell_tree import ImportFailedError
 from jobspec.importer.steps import join_steps
 from jobspec.importer.together import settle
+from jobspec.spec.environment import redact
 
 _RECIPE = "scripts/training/run_recipe.py"
 #: The first line that jobspec writes at the end of a script's head.
@@ -267,12 +268,9 @@ def _command(launch: Launch, script: str, options: list[Option], sections: Secti
     start = ("python", *run) if launch.program.python else ()
     words: list[str] = []
     for word in (*start, *launch.program.words):
-        hole = sections.holes.alone(word)
-        if hole and hole.kind is Kind.UNSET:
-            continue
-        literal = sections.literal(word, sections.holes.show(word))
-        if literal is not None:
-            words.append(literal)
+        shown = redact(sections.holes.show(word))
+        literal = sections.literal(word, shown)
+        words.append(shown if literal is None else literal)  # a flag keeps its value, also one to be filled in
     if not words:
         raise ImportFailedError("this launch starts nothing that could be read", launch.call.line)
     sections.put("/command/argv", words, "the command")

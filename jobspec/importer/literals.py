@@ -35,7 +35,9 @@ class Literals:
         self._tell_host(holes, line)
         if any(hole.kind is Kind.TASK for hole in holes):
             self._report.left(
-                "task-value", f"{what} has {self._named(holes)}, another value for each task; it was left out", line
+                "task-value",
+                f"{what} has {self._named(holes)}, another value for each task: a manifest cannot say that",
+                line,
             )
             return None
         if stands_in and all(hole.kind is Kind.PLACEHOLDER for hole in holes):

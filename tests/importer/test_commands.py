@@ -141,6 +141,17 @@ def test_words_stay_whole() -> None:
     ]
 
 
+def test_a_flag_keeps_its_value() -> None:
+    """A value that only the run knows stays in its place, as the script writes it, and is to be filled in."""
+    result = imported('python train.py --seed "$RANDOM" --out "run-$(date +%s).txt" --size "$SIZE" $MORE')
+
+    assert yaml.safe_load(result.manifest)["command"]["argv"] == [
+        *("python", "train.py", "--seed", "$RANDOM", "--out", "run.txt", "--size", "$SIZE"),
+    ]
+    assert names(result, About.OPEN).count("unknown-value") == 2
+    assert "run-time-part" in names(result, About.CHANGED)
+
+
 def test_secrets_become_names() -> None:
     """A token in the text becomes the name of a secret; its value is nowhere in the manifest or in the report."""
     token = "hf_" + "a1" * 16
