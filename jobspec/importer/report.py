@@ -71,6 +71,12 @@ class Report:
         """Whether there is a finding of this kind."""
         return any(finding.name == name for finding in self._found.values())
 
+    def settle(self, *names: str) -> None:
+        """Take back what had to be filled in, of some kinds: something else says it."""
+        gone = [key for key, one in self._found.items() if one.about is About.OPEN and one.name in names]
+        for key in gone:
+            del self._found[key]
+
     def findings(self, *about: About) -> list[Finding]:
         """Return the findings of some kinds, or all, by kind and line."""
         order = list(About)

@@ -83,6 +83,14 @@ def _reference(name: str, base: str, folder: str) -> str:
 def with_cluster(imported: Imported, name: str, facts: Tree, report: Report) -> Site:
     """Leave out of a manifest what its cluster says."""
     tree = dict(imported.tree)
+    said = {
+        "image": facts.get("container", {}).get("image"),
+        "mounts": facts.get("container", {}).get("mounts"),
+        "logs": facts.get("logs"),
+        "account": facts.get("resources", {}).get("account"),
+        "partition": facts.get("resources", {}).get("partition") or len(facts["partitions"]) == 1,
+    }
+    report.settle(*(name for name, value in said.items() if value))
     for section in SHARED_SECTIONS:
         if section == "logs":
             if tree.get("logs") in (None, facts.get("logs")):

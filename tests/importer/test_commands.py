@@ -175,6 +175,16 @@ def test_given_variables_and_arguments() -> None:
 
 TWO_NODES = "#SBATCH --nodes=2 --ntasks-per-node=1"
 RECIPE = "srun python scripts/training/run_recipe.py --recipe a_sft_config"
+
+
+def test_cluster_fills_in(cluster: tuple[str, dict[str, Any]]) -> None:
+    """What the cluster file says has not to be filled in."""
+    script = '#SBATCH --output=logs/%j.out\nsrun --container-image="$IMAGE" --container-mounts="$MOUNTS" python x.py'
+
+    assert {"logs", "image", "mounts", "partition"} <= set(names(imported(script), About.OPEN))
+    assert names(imported(script, cluster=cluster), About.OPEN) == ["time"]
+
+
 LINES = {
     "several-torchruns": "#SBATCH --nodes=2 --ntasks-per-node=8 --gpus-per-node=8\n"
     "srun torchrun --nproc_per_node=8 --nnodes=2 --node_rank=0 --master_addr=a x.py",
