@@ -74,15 +74,16 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert there.read_text() != "mine"
 
 
-def test_a_cluster_of_the_repository(tmp_path: Path, capsysbinary: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_is_there(tmp_path: Path, capsysbinary: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """--cluster takes a name, as manifests do, or a path; then no cluster file is written."""
-    monkeypatch.chdir(ROOT)
-    assert run(["import", COMMAND, "--cluster", "example-hgx", "-o", "manifests/imported-by-a-test.yaml"]) == 0
-    path = ROOT / "manifests" / "imported-by-a-test.yaml"
-    try:
-        assert "cluster: example-hgx\n" in path.read_text(encoding="utf-8")
-    finally:
-        path.unlink()
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "manifests" / "clusters").symlink_to(ROOT / "manifests" / "clusters")
+    monkeypatch.chdir(tmp_path)
+    assert run(["import", COMMAND, "--cluster", "example-hgx", "-o", "manifests/job.yaml"]) == 0
+    assert "cluster: example-hgx\n" in (tmp_path / "manifests" / "job.yaml").read_text(encoding="utf-8")
+    assert run(["check", "manifests/job.yaml"]) == 0
+    capsysbinary.readouterr()
     assert run(["import", COMMAND, "--cluster", "manifests/clusters/example-hgx.yaml"]) == 0
     assert b"cluster: manifests/clusters/example-hgx.yaml" in capsysbinary.readouterr().out
     assert run(["import", COMMAND, "--cluster", "nowhere"]) == 1
