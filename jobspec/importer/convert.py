@@ -18,6 +18,7 @@ from jobspec.importer.site import Site, propose_cluster, with_cluster
 from jobspec.importer.state import GaveUpError
 from jobspec.importer.verdict import KEYS, check, ordered, own_variables, whole
 from jobspec.spec.environment import names_secret, redact
+from jobspec.spec.model import Spec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +73,9 @@ def convert(wanted: Wanted) -> Result:
     except (RecursionError, GaveUpError):
         raise ImportFailedError("the script is too long to be followed, or goes on for ever") from None
     _complete(site, imported, wanted, report)
-    _leave_own_variables(site, report)
-    compiles = check(site, report)
+    compiles, spec = check(site, report)
+    if spec:
+        _leave_own_variables(site, spec, report)
     _tell_taken(site.tree, imported, report)
     notes = _notes(wanted.text, site.tree)
     manifest = yaml_text.render(ordered(site.tree), notes)
@@ -143,8 +145,9 @@ def _complete(site: Site, imported: Imported, wanted: Wanted, report: Report) ->
     }
 
 
-def _leave_own_variables(site: Site, report: Report) -> None:
-    own = own_variables(site)
+def _leave_own_variables(site: Site, spec: Spec, report: Report) -> None:
+    """Leave out what jobspec sets to the same value; the job stays the one that was checked."""
+    own = own_variables(spec)
     for place in (site.tree, site.cluster):
         kept = {name: value for name, value in place.get("env", {}).items() if own.get(name) != value}
         dropped = [name for name in place.get("env", {}) if name not in kept]

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobspec.driver import Compiled, Session
+from jobspec.driver import Session
 from jobspec.importer.report import About, Report
 from jobspec.importer.schema_fit import schema_of
 from jobspec.importer.sections import Tree
 from jobspec.importer.site import Site
 from jobspec.importer.yaml_text import in_order, render
+from jobspec.spec.model import Spec
 
 
-def own_variables(site: Site) -> dict[str, str]:
-    """Return the variables that jobspec would set for a job by itself."""
+def own_variables(spec: Spec) -> dict[str, str]:
+    """Return the variables that jobspec sets for a job by itself."""
     from jobspec.passes.launch_environment import launch_variables
 
-    bare = {key: value for key, value in site.tree.items() if key != "env"}
-    spec = _check(Site(bare, site.cluster, site.proposed)).spec
-    return {name: value for name, value, _ in launch_variables(spec)} if spec else {}
+    return {name: value for name, value, _ in launch_variables(spec)}
 
 
-def check(site: Site, report: Report) -> bool:
-    """Check a manifest; report what it breaks, and return whether it compiles."""
-    compiled = _check(site)
+def check(site: Site, report: Report) -> tuple[bool, Spec | None]:
+    """Check a manifest; report what it breaks, and return whether it compiles, and the job where its schema holds."""
+    compiled = Session().check_text(render(whole(site), {}), "<imported>")
     unmounted = site.proposed and not site.cluster.get("container", {}).get("mounts")
     for one in compiled.sink.sorted():
         if one.kind.code == "JS246" and unmounted:
@@ -32,11 +31,7 @@ def check(site: Site, report: Report) -> bool:
         place = one.pointer.strip("/").replace("/", ".")
         message = f"{one.kind.code}: {one.message}" + (f" (`{place}`)" if place else "")
         report.add(about, one.kind.code, message + "".join(f"; {text}" for text in one.help[:1]))
-    return not compiled.sink.has_errors
-
-
-def _check(site: Site) -> Compiled:
-    return Session().check_text(render(whole(site), {}), "<imported>")
+    return not compiled.sink.has_errors, compiled.spec
 
 
 def whole(site: Site) -> Tree:
