@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 MANIFEST ?= manifests/glm45v-sft.yaml
 
 .DEFAULT_GOAL := help
-SNAPSHOTS := tests/test_golden.py tests/test_invalid.py tests/test_diagnostics.py tests/test_example_target.py tests/trace/test_scripts.py
+SNAPSHOTS := tests/test_golden.py tests/test_invalid.py tests/test_diagnostics.py tests/test_example_target.py \
+  tests/trace/test_scripts.py tests/importer/test_scripts.py
 .PHONY: help compile test test-torch oracle unit lint golden cluster bench clean
 
 help: ## say what there is
@@ -62,6 +63,7 @@ bench: $(VENV)/.ready ## measure start-up and throughput
 	$(BIN)/python -m benchmarks.bulk
 	$(BIN)/python -m benchmarks.diagnose
 	$(BIN)/python -m benchmarks.trace
+	$(BIN)/python -m benchmarks.importer
 
 clean: ## remove what the commands above have made
 	rm -rf $(VENV) $(VENV)-torch build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -43,6 +43,8 @@ def _parser() -> argparse.ArgumentParser:
     check = verbs.add_parser("check", help="check manifests, cluster files and model files", allow_abbrev=False)
     _add_manifests(check)
 
+    _add_import(verbs.add_parser("import", help="make a manifest of a command or a script", allow_abbrev=False))
+
     explain = verbs.add_parser("explain", help="explain a code of a diagnostic", allow_abbrev=False)
     explain.add_argument("code", nargs="?", metavar="CODE", help="for instance JS201, or its name")
     explain.add_argument("--all", action="store_true", help="explain all codes")
@@ -77,7 +79,9 @@ def _parser() -> argparse.ArgumentParser:
         "name",
         nargs="?",
         default="job",
-        choices=("job", "cluster", "model", "diagnostics", "diagnosis", "diff", "losses", "signatures", "trace"),
+        choices=(
+            *("job", "cluster", "model", "diagnostics", "diagnosis", "diff", "import", "losses", "signatures", "trace"),
+        ),
     )
     return parser
 
@@ -100,6 +104,25 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=int, metavar="MIB", default=16, help="bound of what is printed; default: 16")
     parser.add_argument("--unsafe", action="store_true", help="run without a sandbox, where none can be made")
     parser.set_defaults(color="auto")
+
+
+def _add_import(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "words",
+        nargs="+",
+        metavar="COMMAND|FILE",
+        help="a script and its arguments, - for standard input, or a command: one text, or its words after --",
+    )
+    parser.add_argument("--cluster", metavar="NAME|PATH", help="an existing cluster file; default: propose a new one")
+    parser.add_argument("--nodes", type=int, metavar="N", help="run it on so many nodes; the layout stays")
+    parser.add_argument("--time", metavar="TIME", help="the time limit, such as 4:00:00")
+    parser.add_argument("--name", help="the job's name")
+    parser.add_argument(
+        "--set", metavar="NAME=VALUE", action="append", default=[], help="a variable of the shell that would submit it"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE|DIR", help="where to write; default: standard output")
+    parser.add_argument("--force", action="store_true", help="overwrite what is there")
+    parser.add_argument("--format", choices=("human", "json"), default="human", help="how the report is printed")
 
 
 def _add_losses(parser: argparse.ArgumentParser) -> None:
@@ -179,7 +202,8 @@ def _say_bug(error: Exception, arguments: argparse.Namespace) -> int:
         import traceback
 
         traceback.print_exc()
-    what = " ".join([arguments.command, *getattr(arguments, "manifests", ()), *getattr(arguments, "logs", ())])
+    inputs = [word for name in ("manifests", "logs", "words") for word in getattr(arguments, name, ())]
+    what = " ".join([arguments.command, *inputs])
     sys.stderr.write(
         f"jobspec: internal error JS900 in `jobspec {what}`: {type(error).__name__}: {error}\n"
         "This is a bug of jobspec, not of your manifest. Please report it with the output of --traceback.\n"

@@ -8,10 +8,11 @@ from jobspec.diagnostics.model import Sink
 from jobspec.ir.limits import excesses
 from jobspec.ir.plan import Plan
 from jobspec.schema.validate import validate
+from jobspec.source import Source
 from jobspec.spec.model import Spec
 from jobspec.spec.model_facts import check_facts
 from jobspec.spec.references import Library, check_kind, kind_of
-from jobspec.syntax.loader import load
+from jobspec.syntax.loader import load, parse
 from jobspec.syntax.nodes import Mapping, find
 from jobspec.targets import codes, registry
 from jobspec.targets.protocol import Script, Target
@@ -50,6 +51,12 @@ class Session:
                 check_facts(tree, sink)
             return Compiled(sink)
         return self._plan(tree, None, sink)[0]
+
+    def check_text(self, text: str, path: str) -> Compiled:
+        """Check the text of a job manifest that is in no file; ``path`` is how messages name it."""
+        sink = Sink(path)
+        tree = parse(Source(path, text), sink)
+        return self._plan(tree, None, sink)[0] if tree else Compiled(sink)
 
     def compile(self, path: str, target: str | None = None) -> Compiled:
         """Compile a job manifest; ``target`` overrides the manifest's own."""

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobspec.frameworks.flags import show_flag
-from jobspec.frameworks.known_flags import _megatron_lm as flags
+from jobspec.frameworks.known_flags import megatron_lm as flags
 from jobspec.rules.arguments import _fault
 from tests.conftest import job
 

@@ -18,6 +18,12 @@ NEEDED: dict[tuple[str, ...], set[str]] = {
     ("explain", "JS201"): {"inspect", "dataclasses"},
     ("diagnose", "tests/diagnose/cases/022-cuda-oom-moe-ep4.log"): {"inspect", "dataclasses"},
     ("trace", "tests/trace/scripts/cases.sh"): {"inspect", "dataclasses", "difflib"},
+    ("import", "torchrun --nproc_per_node=8 train.py", "--format", "json"): {
+        "yaml",
+        "inspect",
+        "dataclasses",
+        "pathlib",
+    },
     ("check", MANIFEST): {"yaml", "inspect", "dataclasses"},
     ("compile", MANIFEST): {"yaml", "jinja2", "inspect", "dataclasses", "pathlib"},
 }

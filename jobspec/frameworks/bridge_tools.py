@@ -14,9 +14,21 @@ from jobspec.shell.commands import command
 from jobspec.syntax.nodes import find
 
 if TYPE_CHECKING:
-    from jobspec.spec.model import Conversion, Spec
+    from jobspec.spec.model import Spec
 
 DEFAULT_INFERENCE = "scripts/inference/text_generation.py"
+
+#: The flags of a conversion, and the key of ``conversion`` that each is.
+CONVERSION_FLAGS = {
+    "hf-model": "hf_model",
+    "hf-revision": "hf_revision",
+    "megatron-path": "megatron_path",
+    "hf-path": "hf_path",
+    "torch-dtype": "torch_dtype",
+    "trust-remote-code": "trust_remote_code",
+    "overwrite": "overwrite",
+    "distributed-timeout-minutes": "timeout_minutes",
+}
 
 
 def _layout(spec: Spec) -> list[tuple[str, Value]]:
@@ -30,23 +42,10 @@ def _layout(spec: Spec) -> list[tuple[str, Value]]:
 def _conversion(spec: Spec) -> Program:
     flags: list[tuple[str, Value]] = [("device", "gpu")]
     if spec.conversion:
-        flags += _conversion_flags(spec.conversion)
+        flags += [(flag, getattr(spec.conversion, field)) for flag, field in CONVERSION_FLAGS.items()]
     words = [show_flag(flag, value) for flag, value in (*flags, *_layout(spec))]
     main = command(("scripts/conversion/run_conversion.py", spec.task), *(group for group in words if group))
     return Program(workdir=spec.container.workdir, python=("python",), main=main)
-
-
-def _conversion_flags(conversion: Conversion) -> list[tuple[str, Value]]:
-    return [
-        ("hf-model", conversion.hf_model),
-        ("hf-revision", conversion.hf_revision),
-        ("megatron-path", conversion.megatron_path),
-        ("hf-path", conversion.hf_path),
-        ("torch-dtype", conversion.torch_dtype),
-        ("trust-remote-code", conversion.trust_remote_code),
-        ("overwrite", conversion.overwrite),
-        ("distributed-timeout-minutes", conversion.timeout_minutes),
-    ]
 
 
 def _inference(spec: Spec) -> Program:

@@ -58,17 +58,28 @@ def program_of(spec: Spec) -> Program | None:
     """Return the program of a job, ``None`` where its flags are not known: one that is another's may have more."""
     if spec.framework == "mlm" and spec.task != "command":
         name = posixpath.basename(spec.script or DEFAULT_SCRIPT)
-        return Program(name, _megatron_lm(), RENAMED) if name == "pretrain_gpt.py" else None
+        return Program(name, megatron_lm(), RENAMED) if name == "pretrain_gpt.py" else None
     if spec.framework == "bridge" and spec.task == "inference":
-        script = posixpath.normpath(spec.script or DEFAULT_INFERENCE)
-        for path, flags in _bridge().items():
-            if f"/{script}".endswith(f"/{path}"):
-                return Program(posixpath.basename(path), flags, {})
+        path = inference_program(spec.script or DEFAULT_INFERENCE)
+        return Program(posixpath.basename(path), _bridge()[path], {}) if path else None
     return None
 
 
+def inference_program(script: str) -> str | None:
+    """Return the path in Megatron Bridge's repository of an inference program whose flags are known."""
+    script = posixpath.normpath(script)
+    return next((path for path in _bridge() if f"/{script}".endswith(f"/{path}")), None)
+
+
+def flags_of(script: str) -> Mapping[str, Flag]:
+    """Return the flags of an inference program, nothing where they are not known."""
+    path = inference_program(script)
+    return _bridge()[path] if path else {}
+
+
 @cache
-def _megatron_lm() -> dict[str, Flag]:
+def megatron_lm() -> dict[str, Flag]:
+    """Return the flags of ``pretrain_gpt.py``, aliases included."""
     found: dict[str, Flag] = {}
     for name, facts in json.loads(read_package_text("frameworks", "mlm_flags.json"))["flags"].items():
         found |= dict.fromkeys([name, *facts.get("aliases", ())], _flag(facts))

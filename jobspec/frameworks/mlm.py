@@ -93,6 +93,9 @@ _MODEL: tuple[_Setting, ...] = (
     ("moe-router-topk", "/model/moe_router_topk", lambda s: s.model.moe_router_topk),
 )
 
+#: The flags of the model's shape, and where each stands in a manifest.
+MODEL_POINTERS = {flag: pointer for flag, pointer, _ in _MODEL}
+
 
 def _query_groups(spec: Spec) -> int | None:
     """Return the number of groups of a model that has them; latent attention has none."""

@@ -8,8 +8,8 @@ from jobspec.rules.registry import Report, rule
 from jobspec.spec.model import Spec
 from jobspec.spec.time import seconds
 
-# What jobspec prints itself, and the key that decides it.
-_OWN = {
+#: What jobspec prints itself, and the key that decides it.
+OWN_OPTIONS = {
     **dict.fromkeys(("job-name",), "name"),
     **dict.fromkeys(("account", "partition", "nodes", "time", "exclusive"), "resources"),
     **dict.fromkeys(("mem", "mem-per-cpu", "mem-per-gpu"), "resources.memory"),
@@ -61,7 +61,9 @@ def option_set_twice(spec: Spec, report: Report) -> None:
     for where, options in (("sbatch", spec.slurm.sbatch), ("srun", spec.slurm.srun)):
         for index, option in enumerate(options):
             name = option.removeprefix("--").partition("=")[0]
-            key = _OWN.get(name) or (f"slurm.{name.replace('-', '_')}" if name in _KEYS and where == "sbatch" else None)
+            key = OWN_OPTIONS.get(name) or (
+                f"slurm.{name.replace('-', '_')}" if name in _KEYS and where == "sbatch" else None
+            )
             if name in _STARTS_NOTHING:
                 report(
                     f"with `--{name}` nothing is started, and that is no failure",

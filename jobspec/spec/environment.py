@@ -81,3 +81,13 @@ def looks_secret(name: str, value: str) -> bool:
 def holds_secret(text: str) -> bool:
     """Whether a text holds what only a password or a token looks like."""
     return bool(_SECRET_TEXT.search(text))
+
+
+def names_secret(name: str) -> bool:
+    """Whether a variable with this name holds a password or a token, whatever its value."""
+    return bool(_PASSWORD_NAME.search(name) or _TOKEN_NAME.search(name))
+
+
+def redact(text: str) -> str:
+    """Return a text in which what only a password or a token looks like is not shown."""
+    return _SECRET_TEXT.sub("[secret]", text)

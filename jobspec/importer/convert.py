@@ -1,0 +1,190 @@
+"""The whole way from a text to a manifest, a cluster and a report."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from jobspec.importer import comments, yaml_text
+from jobspec.importer.holes import Holes
+from jobspec.importer.job import OWN_MARK, Imported, make_job, slurm_options
+from jobspec.importer.launches import Reader
+from jobspec.importer.mistakes import find_mistakes
+from jobspec.importer.report import Report
+from jobspec.importer.scale import scale
+from jobspec.importer.sections import Tree
+from jobspec.importer.shell_tree import ImportFailedError, mark_placeholders
+from jobspec.importer.site import Site, propose_cluster, with_cluster
+from jobspec.importer.state import GaveUpError
+from jobspec.importer.verdict import KEYS, check, ordered, own_variables, whole
+from jobspec.spec.environment import names_secret, redact
+from jobspec.spec.model import Spec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the user asks for.
+
+    Attributes:
+        text: the script or the command.
+        source: how the report and the manifest name it.
+        name: the job's name; ``None`` for that of the script.
+        given: variables of the shell that would submit the script.
+        arguments: of the script.
+        cluster: the value of ``cluster`` and the facts of a file that is there; ``None`` to propose one.
+        cluster_name: the name of a proposed one.
+    """
+
+    text: str
+    source: str
+    name: str | None = None
+    nodes: int | None = None
+    time: str | None = None
+    given: dict[str, str] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+    cluster: tuple[str, Tree] | None = None
+    cluster_name: str = "site"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A manifest, in one text with its cluster and as two, and the report."""
+
+    name: str
+    alone: str
+    manifest: str
+    cluster: str | None
+    report: Report
+    compiles: bool
+
+
+def convert(wanted: Wanted) -> Result:
+    """Import a script.
+
+    Raises:
+        ImportFailedError: no manifest can be made of it; the message says why.
+
+    """
+    holes, report = Holes(), Report()
+    report.show = holes.show
+    try:
+        imported = _read(wanted, holes, report)
+        site = _place(imported, wanted, report)
+    except (RecursionError, GaveUpError):
+        raise ImportFailedError("the script is too long to be followed, or goes on for ever") from None
+    _complete(site, imported, wanted, report)
+    compiles, spec = check(site, report)
+    if spec:
+        _leave_own_variables(site, spec, report)
+    _tell_taken(site.tree, imported, report)
+    notes = _notes(wanted.text, site.tree)
+    manifest = yaml_text.render(ordered(site.tree), notes)
+    alone = yaml_text.render(whole(site), notes) if site.proposed else manifest
+    cluster = yaml_text.render(site.cluster, _cluster_notes(site.cluster)) if site.proposed else None
+    texts = [redact(text) if text else text for text in (alone, manifest, cluster)]
+    return Result(str(site.tree["name"]), texts[0] or "", texts[1] or "", texts[2], report, compiles)
+
+
+def _read(wanted: Wanted, holes: Holes, report: Report) -> Imported:
+    if OWN_MARK in wanted.text and "\nexec salloc" in wanted.text:
+        raise ImportFailedError(
+            "this is jobspec's script of a shell, which holds the job's program as a comment: import its sbatch script"
+        )
+    text = mark_placeholders(wanted.text, holes)
+    script = Reader(holes, report, wanted.given, wanted.arguments).read(text)
+    unset = [f"`{name}`" for name in sorted(script.wanted) if name not in script.values and not names_secret(name)]
+    if unset:
+        report.left("unset-variables", f"{', '.join(unset)}: read by the script and set nowhere; taken as empty")
+    try:
+        return make_job(script, text, wanted.name or _stem(wanted.source), holes, report, wanted.time)
+    except ImportFailedError as error:
+        error.report = report
+        raise
+    finally:
+        find_mistakes(script, text, slurm_options(script), holes, report)
+
+
+def _stem(source: str) -> str:
+    """Return a name from a file's: one that says no more than what kind of script it is says nothing."""
+    stem = source.rpartition("/")[2].partition(".")[0]
+    return "" if stem in ("", "<stdin>", "<command>") else stem
+
+
+def _place(imported: Imported, wanted: Wanted, report: Report) -> Site:
+    if wanted.name:
+        imported.tree["name"] = wanted.name
+    described = _description(wanted.text)
+    if described:
+        imported.tree["description"] = described
+    if wanted.cluster:
+        return with_cluster(imported, *wanted.cluster, report)
+    return propose_cluster(imported, wanted.cluster_name, report)
+
+
+def _description(text: str) -> str | None:
+    if OWN_MARK not in text:
+        return comments.description(text)
+    lines = text.split("\n")[2:]
+    end = next((number for number, line in enumerate(lines) if line.startswith("# Nodes:")), 1) - 1
+    return "\n".join(line.removeprefix("#").removeprefix(" ") for line in lines[:end]) or None
+
+
+def _complete(site: Site, imported: Imported, wanted: Wanted, report: Report) -> None:
+    resources = site.tree.setdefault("resources", {})
+    if "time" not in resources:
+        resources["time"] = "4:00:00"
+        report.open("time", "no time limit is known: 4 hours were put in (`--time` sets it)")
+    gpus = resources.get("gpus_per_node") or site.cluster["gpus_per_node"]
+    if wanted.nodes is not None:
+        resources.setdefault("nodes", 1)
+        scale(site.tree, wanted.nodes, gpus, report)
+    elif "nodes" not in resources:
+        resources["nodes"] = 1
+    site.tree["resources"] = {
+        key: resources[key] for key in ("nodes", "time", *(k for k in resources if k not in ("nodes", "time")))
+    }
+
+
+def _leave_own_variables(site: Site, spec: Spec, report: Report) -> None:
+    """Leave out what jobspec sets to the same value; the job stays the one that was checked."""
+    own = own_variables(spec)
+    for place in (site.tree, site.cluster):
+        kept = {name: value for name, value in place.get("env", {}).items() if own.get(name) != value}
+        dropped = [name for name in place.get("env", {}) if name not in kept]
+        if dropped and (place is site.tree or site.proposed):
+            report.taken("own-variables", f"set by jobspec itself: {', '.join(f'`{name}`' for name in dropped)}")
+            if kept:
+                place["env"] = kept
+            else:
+                place.pop("env")
+
+
+def _tell_taken(tree: Tree, imported: Imported, report: Report) -> None:
+    sections = [key for key in KEYS if key in tree and key not in ("jobspec", "name", "description", "cluster")]
+    report.taken("sections", "the manifest has " + ", ".join(f"`{key}`" for key in sections))
+    number = len(imported.lines)
+    line = imported.lines[0]
+    report.taken("launches", f"{number} launch{'es' if number > 1 else ''} of the script", line)
+
+
+def _notes(text: str, tree: Tree) -> dict[str, str]:
+    if OWN_MARK in text:
+        return {}
+    from jobspec.frameworks import FRAMEWORKS
+    from jobspec.frameworks.mlm import MODEL_POINTERS
+
+    sizes = {size: f"/parallelism/{size}" for size in ("tp", "pp", "ep", "etp")}
+    owned = {**sizes, **MODEL_POINTERS, **FRAMEWORKS["mlm"].owned, **FRAMEWORKS["bridge"].owned}
+    return comments.by_pointer(comments.explanations(text), tree, owned)
+
+
+def _cluster_notes(cluster: Tree) -> dict[str, str]:
+    """Return remarks on what has to be filled in."""
+    notes = {}
+    for pointer, value in (
+        ("/logs", cluster.get("logs")),
+        ("/container/image", cluster.get("container", {}).get("image")),
+    ):
+        if value and re.match("/path/to/", str(value)):
+            notes[pointer] = "to be filled in"
+    return notes
