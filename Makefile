@@ -34,7 +34,7 @@ test-torch: $(VENV)/.ready ## run torch itself on the Slurm of the tests: a proc
 	$(VENV)-torch/bin/python -m pip install --quiet torch numpy
 	JOBSPEC_TORCH=$(abspath $(VENV)-torch) $(BIN)/python -m pytest tests/torch
 
-# ORACLE is a Python with torch and Bridge's own requirements; MEGATRON_LM and MEGATRON_BRIDGE are checkouts.
+# ORACLE is a Python with torch, pytest, jobspec's and Bridge's requirements; MEGATRON_LM and MEGATRON_BRIDGE are checkouts.
 oracle: ## ask the frameworks themselves anew: make oracle ORACLE=… MEGATRON_LM=… MEGATRON_BRIDGE=…
 	PYTHONPATH=$(MEGATRON_LM):. $(ORACLE) -m tests.oracle.generate mlm 5000 "Megatron-LM d98e8a64"
 	PYTHONPATH=$(MEGATRON_BRIDGE)/src:$(MEGATRON_LM):. $(ORACLE) -m tests.oracle.generate bridge 5000 \

@@ -44,6 +44,9 @@ LATER = {
 # What a framework refuses and a manifest cannot show.
 UNSEEN = {
     ("bridge", "num_moe_experts must be non None"): "whether the recipe's model has experts is not said",
+    ("bridge", "recompute_method must be"): "the recipe may bring it, and JS269 warns",
+    ("bridge", "recompute_num_layers must be between"): "the recipe may bring it, and JS269 warns",
+    ("mlm", "transformer-engine>=1.7.0"): "what the image has installed",
     ("bridge", "self.max_lr >= self.min_lr"): "the learning rate is the recipe's",
 }
 

@@ -68,7 +68,7 @@ _LAWS: tuple[_Law, ...] = (
     _Law(
         *("recompute_granularity", _is("full"), "cuda_graph_impl", _is("none", "full_iteration"), f"{_CONFIG}:2846"),
     ),
-    _Law("fp8", _SET, "fp4", _UNSET, f"{_ARGUMENTS}:1101"),
+    _Law("fp8", _SET, "fp4", _UNSET, f"{_ARGUMENTS}:1101", framework="mlm"),
     _Law("overlap_moe_expert_parallel_comm", _ON, "ep", _ABOVE_1, f"{_CONFIG}:3014"),
     _Law(
         "overlap_moe_expert_parallel_comm",
