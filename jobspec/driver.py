@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from jobspec.diagnostics.model import Sink
 from jobspec.ir.limits import excesses
@@ -18,8 +18,7 @@ from jobspec.targets import codes, registry
 from jobspec.targets.protocol import Script, Target
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
+class Compiled(NamedTuple):
     """A manifest on its way to the script; what comes after ``spec`` is ``None`` where the sink has errors."""
 
     sink: Sink

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """One text: a manifest, a cluster file or a model file.
 
@@ -17,9 +16,12 @@ class Source:
 
     """
 
-    path: str
-    text: str
-    _line_starts: list[int] = field(default_factory=list, init=False, repr=False)
+    __slots__ = ("_line_starts", "path", "text")
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.text = text
+        self._line_starts: list[int] = []
 
     def position(self, offset: int) -> tuple[int, int]:
         """Return the line and the column, both from 1 and in code points, of an offset."""
@@ -42,8 +44,7 @@ class Source:
         return starts
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A stretch of a source: ``text[start:end]``, in code points. An empty one marks a point."""
 
     source: Source

@@ -15,7 +15,7 @@ HEAVY = {"yaml", "jsonschema", "jinja2", "importlib.metadata", "difflib", "inspe
 NEEDED: dict[tuple[str, ...], set[str]] = {
     ("--help",): set(),
     ("--version",): set(),
-    ("explain", "JS201"): {"inspect", "dataclasses"},
+    ("explain", "JS201"): set(),
     ("diagnose", "tests/diagnose/cases/022-cuda-oom-moe-ep4.log"): {"inspect", "dataclasses"},
     ("trace", "tests/trace/scripts/cases.sh"): {"inspect", "dataclasses", "difflib"},
     ("import", "torchrun --nproc_per_node=8 train.py", "--format", "json"): {
@@ -24,7 +24,7 @@ NEEDED: dict[tuple[str, ...], set[str]] = {
         "dataclasses",
         "pathlib",
     },
-    ("check", MANIFEST): {"yaml", "inspect", "dataclasses"},
+    ("check", MANIFEST): {"yaml"},
     ("compile", MANIFEST): {"yaml", "jinja2", "inspect", "dataclasses", "pathlib"},
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from jobspec.diagnostics.visible import one_line, visible, width
 from jobspec.source import Source
@@ -13,8 +13,7 @@ _WIDEST = 120
 _BEFORE = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """A mark under part of a line: columns from 0, in code points; ``primary`` is the place to blame."""
 
     start: int

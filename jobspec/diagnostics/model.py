@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from jobspec.source import Span
 
@@ -16,8 +16,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(NamedTuple):
     """A kind of diagnostic.
 
     Attributes:
@@ -39,16 +38,14 @@ class Code:
         return self.doc.strip().partition("\n")[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(NamedTuple):
     """A place and at most five words on it."""
 
     span: Span
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnostic:
+class Diagnostic(NamedTuple):
     """One finding.
 
     Attributes:

@@ -92,6 +92,11 @@ class Found(NamedTuple):
     value: Any
     pointer: str
 
+    @property
+    def known(self) -> bool:
+        """Whether the job says it, or the framework's default is taken."""
+        return self.value is not UNKNOWN
+
 
 def look_up(spec: Spec, name: str) -> Found:
     """Return what a job says of a setting."""

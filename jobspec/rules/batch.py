@@ -7,7 +7,6 @@ from typing import Any
 
 from jobspec.diagnostics.model import Severity
 from jobspec.frameworks import is_training
-from jobspec.frameworks.settings import UNKNOWN, look_up
 from jobspec.rules.registry import Report, rule
 from jobspec.schema.gate import is_integer
 from jobspec.spec.model import Layout, Spec
@@ -178,8 +177,10 @@ def indivisible_evaluation(spec: Spec, report: Report) -> None:
     Source: Megatron-LM, megatron/training/arguments.py:715; Megatron-Bridge,
     src/megatron/bridge/training/config.py:1474
     """
-    if not is_training(spec):
+    if not is_training(spec) or not (spec.overrides or spec.args):
         return
+    from jobspec.frameworks.settings import UNKNOWN, look_up
+
     whole, micro = look_up(spec, "eval_global_batch_size"), look_up(spec, "eval_micro_batch_size")
     unsaid = (UNKNOWN, None)
     if whole.value in unsaid and micro.value in unsaid:
@@ -219,8 +220,12 @@ def indivisible_optimizer(spec: Spec, report: Report) -> None:
 
     Source: Megatron-LM, megatron/core/parallel_state.py:922 and 1447
     """
+    if not is_training(spec) or not (spec.overrides or spec.args):
+        return
+    from jobspec.frameworks.settings import look_up
+
     copies = look_up(spec, "num_distributed_optimizer_instances")
-    if not is_training(spec) or not is_integer(copies.value) or copies.value < 1:
+    if not is_integer(copies.value) or copies.value < 1:
         return
     layout = spec.layout
     ranks = {"dp·cp": layout.dp * layout.cp, "the experts' dp": layout.world // layout.expert_model_parallel}

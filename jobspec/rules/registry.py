@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from inspect import cleandoc
+from textwrap import dedent
+from typing import NamedTuple
 
 from jobspec.diagnostics.model import Code, Label, Severity, Sink
 from jobspec.source import Span
@@ -14,8 +14,7 @@ from jobspec.syntax.nodes import find, find_key
 Check = Callable[[Spec, "Report"], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """A law between two or more values.
 
     Attributes:
@@ -31,9 +30,14 @@ def rule(code: str, name: str, severity: Severity, *, unless: tuple[str, ...] = 
     """Make a rule of a function; its docstring is the user's documentation of the code."""
 
     def declare(check: Check) -> Rule:
-        return Rule(Code(code, name, severity, cleandoc(check.__doc__ or "") + "\n"), check, unless)
+        return Rule(Code(code, name, severity, _documentation(check)), check, unless)
 
     return declare
+
+
+def _documentation(check: Check) -> str:
+    first, _, rest = (check.__doc__ or "").partition("\n")
+    return first + "\n" + dedent(rest).rstrip() + "\n"  # inspect.cleandoc does it too, and takes 11 ms to import
 
 
 class Report:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from jobspec.shell.words import Sh, Word, show
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A program and its arguments, in groups: a group (a flag and its value, say) stays on one line."""
 
     groups: tuple[tuple[Word | str, ...], ...]
@@ -21,7 +20,7 @@ class Command:
 
 def command(*groups: Word | str | tuple[Word | str, ...]) -> Command:
     """Return a command; a single word is a group of its own."""
-    return Command(tuple(group if isinstance(group, tuple) else (group,) for group in groups))
+    return Command(tuple((group,) if isinstance(group, str | Word) else group for group in groups))
 
 
 def show_command(value: Command) -> Sh:

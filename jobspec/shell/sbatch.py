@@ -7,13 +7,12 @@ next character also between single quotes, an unquoted ``#`` begins a comment, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from jobspec.shell.words import CONTROL, SAFE, Sh
 
 
-@dataclass(frozen=True, slots=True)
-class Directive:
+class Directive(NamedTuple):
     """One option of ``sbatch``, for instance ``nodes`` with value ``16``; ``None`` for an option without a value."""
 
     option: str

@@ -6,7 +6,7 @@ Nothing here is text with quotes in it; only :func:`show` makes shell text, so a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 #: What needs no quotes, in a word and in a directive.
 SAFE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+\Z")
@@ -16,15 +16,13 @@ _NAME_CHARACTER = re.compile(r"[A-Za-z0-9_]")
 _C_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-@dataclass(frozen=True, slots=True)
-class Var:
+class Var(NamedTuple):
     """A variable that the shell expands when the script runs."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """One argument of a command: literal text and expansions, never split and never globbed."""
 
     parts: tuple[str | Var, ...]

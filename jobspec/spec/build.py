@@ -85,7 +85,7 @@ def build(tree: Mapping, pointer: str = "") -> Spec:
 
 
 def _fields(kind: type[Any], data: dict[str, Any]) -> Any:
-    """Return a dataclass whose fields are the section's keys, ``None`` for what is left out."""
+    """Return a named tuple whose fields are the section's keys, ``None`` for what is left out."""
     return kind(**{name: data.get(name) for name in kind._fields})
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 from jobspec.ir.plan import EnvVar, JobHeader, Plan, Profile, Program, Scope, Spread, Step, StepKind
 from jobspec.shell.commands import Command, command
@@ -16,8 +16,7 @@ from jobspec.targets.protocol import Script
 _MEETING_POINT = ("MASTER_ADDR", "MASTER_PORT")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launcher:
+class Launcher(NamedTuple):
     """How a target starts the ranks.
 
     Attributes:
