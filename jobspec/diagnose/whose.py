@@ -12,6 +12,7 @@ _SCHEDULER = "no rank failed: the scheduler ended the job"
 _ALL = "every rank raises the same error"
 _SILENT = "no line of the failure names a rank"
 _ONLY_TASK = "the only task that failed by itself; the line of the cause names no rank"
+_LISTENER = "only rank 0 listens at MASTER_PORT; the line names no rank"
 _ONLY_RANK = "the only rank that reports an error; the line of the cause names no rank"
 
 #: torchrun's exit code of the process that failed for these kinds: minus the signal.
@@ -54,7 +55,9 @@ def tasks_are_ranks(view: View) -> bool:
         return True
     several = any(len(one.tasks) > len(one.nodes) > 0 for one in view.exits)
     last = max((task for one in view.exits for task in one.tasks), default=0)
-    return several or last >= len(facts.nodes) > 0 or last in {hit.where.rank for hit in view.cascades + view.causes} - {0}
+    return (
+        several or last >= len(facts.nodes) > 0 or last in {hit.where.rank for hit in view.cascades + view.causes} - {0}
+    )
 
 
 def lone_failure(view: View) -> Exit | None:
@@ -172,6 +175,9 @@ def _is_alone(view: View, first: Hit, ranks: list[int]) -> bool:
 def _node_only(view: View, hits: tuple[Hit, ...], time: str | None) -> FirstFailing:
     node = next((name for hit in hits if (name := _named_node(hit))), None)
     found = _without_rank(view, hits, time)
+    # With env:// rank 0 makes the store; under torchrun each node's agent may (torch/distributed/rendezvous.py).
+    if not view.facts.torchrun and any("server socket has failed to listen" in hit.line.body for hit in hits):
+        return found._replace(rank=0, node=node or found.node, note=_LISTENER)
     return found._replace(node=node or found.node, why_unknown="it concerns a node as a whole")
 
 
