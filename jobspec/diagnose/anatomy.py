@@ -47,7 +47,8 @@ _NCCL = re.compile(r"(?:^|\s)([A-Za-z][\w.-]*):\d+:\d+ \[(-?\d+)\] ")
 _UCX = re.compile(r"^\[([A-Za-z][\w.-]*):\d+(?::\d+:\d+)?\]")
 _STEPD = re.compile(r"^slurmstepd-([\w.-]+): ")
 _NAMED_NODE = re.compile(
-    r"failed on node ([\w.-]+)|Rank \d+, node ([\w.-]+),|\bip=([\d.]+)[,)]|and address: ([\w.:-]+?) and|"
+    r"fail(?:ed|ure) on node ([\w.-]+)|Device: \d+, node: ([\w.-]+)|"
+    r"Rank \d+, node ([\w.-]+),|\bip=([\d.]+)[,)]|and address: ([\w.:-]+?) and|"
     r"^(?:\w{3} +\d+ [\d:]{8} )([\w.-]+) kernel:"
 )
 _RANK_NAMED = re.compile(r"^(?:[\w.]+: ?)?(?:ERROR:[\w.]+:)?.*\b[Rr]ank (\d+), node |result \S+ on rank (\d+) at ")

@@ -107,16 +107,30 @@ def first_failing(view: View, kind: Kind, hits: tuple[Hit, ...]) -> FirstFailing
     ranks = list(dict.fromkeys(rank for hit in hits if (rank := global_rank(view, hit)) is not None))
     entry = _summary_entry(view, kind, ranks)
     if entry is not None:
-        return FirstFailing(rank=entry.rank, node=entry.host, time=entry.time)
+        return FirstFailing(rank=entry.rank, node=_node_for(view, hits, entry.rank), time=entry.time)
     writers = {(hit.where.rank, hit.where.label, hit.where.local) for hit in hits} - {(None, None, None)}
     if kind.scope == "every_rank" and (len(writers) > 1 or not writers):
-        return FirstFailing(time=time, why_unknown=_ALL)
+        nodes = {node for hit in hits if (node := _named_node(hit))}
+        return FirstFailing(node=nodes.pop() if len(nodes) == 1 else None, time=time, why_unknown=_ALL)
     if not ranks:
         found = _without_rank(view, hits, time)
         return _inferred(view, found) if kind.scope == "rank" else found
     rank, note = _among(view, hits, ranks) if kind.scope != "alike" else (min(ranks), None)
     moment = next((hit.where.time for hit in hits if global_rank(view, hit) == rank and hit.where.time), time)
-    return FirstFailing(rank=rank, node=node_of_rank(view, rank), time=moment, note=note)
+    return FirstFailing(rank=rank, node=_node_for(view, hits, rank), time=moment, note=note)
+
+
+def _node_for(view: View, hits: tuple[Hit, ...], rank: int) -> str | None:
+    """Return a rank's node: what is known of the rank, else what its lines name, else the only node that failed."""
+    known = node_of_rank(view, rank)
+    if known is not None:
+        return known
+    own = [hit for hit in hits if global_rank(view, hit) in (rank, None)]
+    labels = {hit.where.label for hit in own} - {None}
+    exits = [one for one in view.failing_exits if len(one.nodes) == 1]
+    said = [one for one in exits if labels.intersection(one.tasks)] or exits
+    nodes = dict.fromkeys([node for hit in own if (node := _named_node(hit))]) or {one.nodes[0]: None for one in said}
+    return next(iter(nodes)) if len(nodes) == 1 else None
 
 
 def _summary_entry(view: View, kind: Kind, ranks: list[int]) -> Failure | None:
