@@ -7,6 +7,7 @@ import io
 import json
 import math
 from collections.abc import Sequence
+from statistics import median
 
 from jobspec.losses.lines import COLUMNS
 from jobspec.losses.series import Run
@@ -15,8 +16,30 @@ _WIDTH = {"lr": 11, "loss": 11}
 
 
 def table(runs: Sequence[Run], last: int | None) -> str:
-    """Return a table for each run, with what is remarkable in its last column and below it."""
-    return "\n".join(_one(run, last) for run in runs)
+    """Return a table for each run, with what is remarkable in its last column and below it, and one that compares."""
+    return "\n".join([*(_one(run, last) for run in runs), *([_comparison(runs)] if len(runs) > 1 else [])])
+
+
+def _comparison(runs: Sequence[Run]) -> str:
+    """Return one line for each run: how far it came, its loss where all runs still ran, and its usual speed."""
+    losses = [{step.iteration: step.values["loss"] for step in run.steps if "loss" in step.values} for run in runs]
+    common = max(set.intersection(*(set(one) for one in losses)), default=None)
+    at = "-" if common is None else str(common)
+    width = max(len(run.name) for run in runs)
+    lines = [
+        f"{'run':<{width}}{'steps':>8}{'last':>8}{'least loss':>12}{f'loss at {at}':>16}{'time_ms':>10}{'tflops':>10}"
+    ]
+    for run, own in zip(runs, losses, strict=True):
+        least = min((value for value in own.values() if math.isfinite(value)), default=None)
+        shared = own[common] if common is not None else None
+        cells = f"{_shown(least):>12}{_shown(shared):>16}{_usual(run, 'time_ms'):>10}{_usual(run, 'tflops'):>10}"
+        lines.append(f"{run.name:<{width}}{len(run.steps):>8}{run.steps[-1].iteration:>8}{cells}")
+    return "\n".join(lines) + "\n"
+
+
+def _usual(run: Run, column: str) -> str:
+    values = [value for value in run.column(column) if value is not None and math.isfinite(value)]
+    return _shown(median(values) if values else None)
 
 
 def _one(run: Run, last: int | None) -> str:
