@@ -44,7 +44,7 @@ def main() -> int:
             losses = f"{sys.executable} -m jobspec losses --format csv {log}"
             for name, command in {
                 "jobspec losses": losses,
-                "grep iteration": f"grep -a 'iteration .*lm loss' {log}",
+                "grep -c": f"grep -ac 'iteration .*lm loss' {log}",
                 "wc -l": f"wc -l {log}",
             }.items():
                 seconds = min(run_command(command) for _ in range(3))

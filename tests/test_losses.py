@@ -133,6 +133,15 @@ def test_formats(log: str) -> None:
     Draft202012Validator(load("losses")).validate(document)
 
 
+def test_a_loss_that_is_no_number_is_shown(tmp_path: Path) -> None:
+    """NaN and infinity stand in the table as such."""
+    (tmp_path / "a.log").write_text(line(1) + "\n" + line(2, "nan", nan=1) + "\n" + line(3, "inf"))
+    done = jobspec("losses", "a.log", cwd=tmp_path)
+
+    assert done.returncode == 0
+    assert "  nan" in done.stdout.splitlines()[3]
+
+
 def test_runs_are_compared(tmp_path: Path) -> None:
     """Two runs get a line each: how far, the least loss, the loss at the last iteration of both, the usual speed."""
     (tmp_path / "a.log").write_text("\n".join(line(n, 3 - n / 50) for n in range(1, 31)))

@@ -45,9 +45,7 @@ def _usual(run: Run, column: str) -> str:
 def _one(run: Run, last: int | None) -> str:
     names = [name for name in COLUMNS if any(value is not None for value in run.column(name))]
     first = max(0, len(run.steps) - last) if last else 0
-    kinds: dict[int, list[str]] = {}
-    for mark in run.marks:
-        kinds.setdefault(mark.at, []).append(mark.kind)
+    kinds = _kinds(run)
     lines = [f"{run.name}: {len(run.steps)} steps"]
     lines.append(f"{'iteration':>16}" + "".join(f"{name:>{_WIDTH.get(name, 10)}}" for name in names))
     for index, step in enumerate(run.steps[first:], first):
@@ -58,16 +56,20 @@ def _one(run: Run, last: int | None) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _kinds(run: Run) -> dict[int, list[str]]:
+    """Return the kinds of the marks at each place."""
+    kinds: dict[int, list[str]] = {}
+    for mark in run.marks:
+        kinds.setdefault(mark.at, []).append(mark.kind)
+    return kinds
+
+
 def _shown(value: float | None) -> str:
     if value is None:
         return "-"
-    return (
-        f"{value:.0f}"
-        if value == int(value) and abs(value) < 1e6
-        else f"{value:.4g}"
-        if math.isfinite(value)
-        else "nan"
-    )
+    if not math.isfinite(value):
+        return "nan"
+    return f"{value:.0f}" if value == int(value) and abs(value) < 1e6 else f"{value:.4g}"
 
 
 def as_csv(runs: Sequence[Run]) -> str:
@@ -76,8 +78,9 @@ def as_csv(runs: Sequence[Run]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["run", "iteration", "total", *COLUMNS, "marks"])
     for run in runs:
+        kinds = _kinds(run)
         for index, step in enumerate(run.steps):
-            marks = " ".join(mark.kind for mark in run.marks if mark.at == index)
+            marks = " ".join(kinds.get(index, ()))
             values = ["" if (value := step.values.get(name)) is None else repr(value) for name in COLUMNS]
             writer.writerow([run.name, step.iteration, step.total, *values, marks])
     return out.getvalue()
