@@ -99,7 +99,8 @@ def main() -> int:
             "jobspec diagnose": diagnose,
             "the three greps": all_greps,
             **commands,
-            "grep -c Error": f"grep -c Error {log}",
+            # Through a pipe: grep that writes to /dev/null stops at its first match.
+            "grep -c Error": f"grep -c Error {log} | cat",
             "wc -l": f"wc -l {log}",
         }.items():
             seconds = min(run_command(command) for _ in range(3))
