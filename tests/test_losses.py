@@ -133,6 +133,38 @@ def test_formats(log: str) -> None:
     Draft202012Validator(load("losses")).validate(document)
 
 
+def test_a_loss_that_is_no_number_is_shown(tmp_path: Path) -> None:
+    """NaN and infinity stand in the table as such."""
+    (tmp_path / "a.log").write_text(line(1) + "\n" + line(2, "nan", nan=1) + "\n" + line(3, "inf"))
+    done = jobspec("losses", "a.log", cwd=tmp_path)
+
+    assert done.returncode == 0
+    assert "  nan" in done.stdout.splitlines()[3]
+
+
+def test_runs_are_compared(tmp_path: Path) -> None:
+    """Two runs get a line each: how far, the least loss, the loss at the last iteration of both, the usual speed."""
+    (tmp_path / "a.log").write_text("\n".join(line(n, 3 - n / 50) for n in range(1, 31)))
+    (tmp_path / "b.log").write_text("\n".join(line(n, 3 - n / 100) for n in range(1, 21)))
+    done = jobspec("losses", "a.log", "b.log", "--last", "1", cwd=tmp_path)
+    head, first, second = done.stdout.splitlines()[-3:]
+
+    assert head.split() == ["run", "steps", "last", "least", "loss", "loss", "at", "20", "time_ms", "tflops"]
+    assert first.split() == ["a.log", "30", "30", "2.4", "2.6", "1234", "456.7"]
+    assert second.split() == ["b.log", "20", "20", "2.8", "2.8", "1234", "456.7"]
+    assert "least loss" not in jobspec("losses", "a.log", cwd=tmp_path).stdout
+
+
+def test_runs_without_a_common_iteration(tmp_path: Path) -> None:
+    """Runs that share no iteration, or have no loss, are compared in what they have."""
+    (tmp_path / "a.log").write_text(line(1, "nan", nan=1))
+    (tmp_path / "b.log").write_text(" iteration 7/ 9 | learning rate: 1.0E-4 |")
+    done = jobspec("losses", "a.log", "b.log", cwd=tmp_path)
+
+    assert done.returncode == 0
+    assert "loss at -" in done.stdout
+
+
 def test_pictures(log: str, tmp_path: Path) -> None:
     """A plot fits the terminal, and an SVG is one, with a curve and a legend for each run."""
     place = tmp_path / "a.svg"

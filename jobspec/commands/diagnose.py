@@ -43,16 +43,11 @@ def _diagnose(arguments: argparse.Namespace, knowledge: Knowledge) -> int:
     from jobspec.diagnose.judge import diagnose
     from jobspec.diagnose.progress_bar import bar
     from jobspec.diagnose.scan import Scanner
+    from jobspec.diagnose.with_job import add_nodes, combine
 
-    paths, jobs = list(arguments.logs), []
-    if arguments.job:
-        if not arguments.job.replace("_", "").replace(".", "").isdigit():
-            return say_usage(f"{arguments.job} is no number of a job")
-        from jobspec.diagnose.slurm_job import ask
-
-        jobs = [ask(arguments.job)]
-        if not paths and jobs[0].log and os.path.exists(jobs[0].log):
-            paths = [jobs[0].log]
+    if arguments.job and not arguments.job.replace("_", "").replace(".", "").isdigit():
+        return say_usage(f"{arguments.job} is no number of a job")
+    paths, jobs = _ask(arguments)
     if not paths and not jobs:
         return say_usage("say which log to read: a file, a folder, or - for standard input")
     tree = _manifest(arguments.manifest)
@@ -63,7 +58,12 @@ def _diagnose(arguments: argparse.Namespace, knowledge: Knowledge) -> int:
     tick = bar(sum(part.size for log in logs for part in log.parts))
     found = []
     for log in logs:
-        found.append(diagnose(scanner.scan(log, tick), knowledge))
+        facts = scanner.scan(log, tick)
+        for job in jobs:
+            add_nodes(facts, job)
+        found.append(diagnose(facts, knowledge))
+        for job in jobs:
+            found[-1] = combine(found[-1], job, knowledge)
         if found[-1].facts.interrupted:
             break
     if arguments.format == "json":
@@ -74,6 +74,20 @@ def _diagnose(arguments: argparse.Namespace, knowledge: Knowledge) -> int:
         _print_report(arguments, knowledge, found, jobs, tree)
     failed = any(one.verdict for one in found) or any(job.kind or job.state.startswith("FAILED") for job in jobs)
     return int(failed)
+
+
+def _ask(arguments: argparse.Namespace) -> tuple[list[str], list[Any]]:
+    """Return the logs to read, and what Slurm knows of the job that is asked for; its log where no other is named."""
+    if not arguments.job:
+        return arguments.logs, []
+    from jobspec.diagnose.slurm_job import ask
+
+    job = ask(arguments.job)
+    if arguments.logs or not job.log:
+        return arguments.logs, [job]
+    if os.path.exists(job.log):
+        return [job.log], [job]
+    return [], [job._replace(notes=(*job.notes, "its log is not there, or not on this machine"))]
 
 
 def _print_report(
@@ -88,7 +102,7 @@ def _print_report(
         if tree is not None and one.verdict:
             from jobspec.diagnose.in_manifest import point_at
 
-            extra = point_at(tree, one.verdict.kind)
+            extra = point_at(tree, one.verdict.kind, one.verdict.summary)
         if arguments.verbose:
             from jobspec.diagnose.checklist import work_off
 

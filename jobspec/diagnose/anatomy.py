@@ -41,17 +41,19 @@ _LABEL = re.compile(r"^ {0,7}(\d{1,7}):(?: |$)")
 _APP = re.compile(r"^[A-Za-z][\w.-]*/\d+ ")  # NeMo-Run (torchx): "role/replica "
 _TEE = re.compile(r"^\[(?:default|[A-Za-z]\w*?)(\d+)\]: ?")  # torchrun --tee: "[default3]:", N is the local rank
 _ROLE_HOST = re.compile(r"^\[([\w.-]+):(\d+)\]: ?")  # --role $(hostname -s) --tee 3: "[host:3]:"
+_HOST = re.compile(r"^([A-Za-z][\w.-]*\d[\w.-]*): ")  # pdsh, DeepSpeed, mpirun --tag-output: "node01: "
 _RANK = re.compile(r"\[rank(\d+)\]: ?")
 _NCCL = re.compile(r"(?:^|\s)([A-Za-z][\w.-]*):\d+:\d+ \[(-?\d+)\] ")
 _UCX = re.compile(r"^\[([A-Za-z][\w.-]*):\d+(?::\d+:\d+)?\]")
 _STEPD = re.compile(r"^slurmstepd-([\w.-]+): ")
 _NAMED_NODE = re.compile(
-    r"failed on node ([\w.-]+)|Rank \d+, node ([\w.-]+),|\bip=([\d.]+)[,)]|and address: ([\w.:-]+?) and|"
+    r"fail(?:ed|ure) on node ([\w.-]+)|Device: \d+, node: ([\w.-]+)|"
+    r"Rank \d+, node ([\w.-]+),|\bip=([\d.]+)[,)]|and address: ([\w.:-]+?) and|"
     r"^(?:\w{3} +\d+ [\d:]{8} )([\w.-]+) kernel:"
 )
 _RANK_NAMED = re.compile(r"^(?:[\w.]+: ?)?(?:ERROR:[\w.]+:)?.*\b[Rr]ank (\d+), node |result \S+ on rank (\d+) at ")
 _WARNING = re.compile(
-    r"^\[?[IW]\d{3,4} \d\d:|Warning: |\bWARNING\b|\bWARN(?:ING)?\]|\[NeMo [WIDT] |\bDEBUG\b|\bINFO\b|^warning: |"
+    r"^\[?[IW]\d{3,4} \d\d:|Warning: |\bWARNING\b|\bWARN(?:ING)?\]|\[NeMo [WIDT] |\bDEBUG\b|(?<!=)\bINFO\b|^warning: |"
     r"\bWarn\b|(?i:ignor(?:ed|ing)|continuing|will retry|retrying|\bskipped\b|\bskipping\b|falling back|recovered)"
 )
 
@@ -76,15 +78,22 @@ def is_before(one: str | None, other: str | None) -> bool:
     return one[5:] < other[5:] if "0000" in (one[:4], other[:4]) else one < other
 
 
-def read_line(text: str, at: int = 0) -> Line:
+def starts_with_hosts(text: str) -> bool:
+    """Whether the lines of a text have a host's name in front; single lines cannot tell it from their own words."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    return sum(bool(_HOST.match(line)) for line in lines) > len(lines) * 0.6
+
+
+def read_line(text: str, at: int = 0, *, hosts: bool = False) -> Line:
     """Take a cleaned line apart.
 
     Args:
         text: the line.
         at: where in it the message of interest starts. Of a line in which the output of two ranks ran together,
             the rank whose mark stands last before it is the writer.
+        hosts: whether the lines of this log have a host's name in front.
     """
-    body, where = _strip(text)
+    body, where = _strip(text, hosts)
     rank, node, time = where.rank, where.node, where.time
     fused = list(_RANK.finditer(text, 0, max(at, 0)))
     if fused and fused[-1].end() > len(text) - len(body):
@@ -100,7 +109,7 @@ def read_line(text: str, at: int = 0) -> Line:
     return Line(text, body, where, bool(_WARNING.search(body[:600])))
 
 
-def _strip(text: str) -> tuple[str, Where]:
+def _strip(text: str, hosts: bool) -> tuple[str, Where]:
     """Take the prefixes of launchers and pipes off a line, one after the other."""
     body, where = text, Where()
     for _ in range(8):
@@ -108,6 +117,8 @@ def _strip(text: str) -> tuple[str, Where]:
             where = where._replace(time=_stamp(match))  # the innermost is the program's own, the outer ones a pipe's
         elif where[:3] == (None, None, None) and (match := _LABEL.match(body)):
             where = where._replace(label=int(match[1]))
+        elif hosts and where.node is None and (match := _HOST.match(body)):
+            where = where._replace(node=match[1])
         elif match := _ROLE_HOST.match(body):
             where = where._replace(node=match[1], local=int(match[2]))
         elif match := _RANK.match(body):

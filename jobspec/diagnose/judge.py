@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from jobspec.diagnose.anatomy import is_before
@@ -15,6 +16,9 @@ from jobspec.diagnose.whose import first_failing, global_rank, node_of_rank, sho
 #: From this level on a message names a root; from the second on it is more than a symptom.
 _ROOT, _LIKELY = 2.4, 1.9
 _EVIDENCE, _ALTERNATIVES, _TELLING = 16, 5, 12
+#: Of the last lines of a log those with such a word tell something, and the very last ones do in any case.
+_TELLS = re.compile(r"(?i)error|fail|fatal|abort|exception|denied|cannot|can't|unable|killed|not found|invalid|refused")
+_LAST = 5
 #: Lines this close belong to one incident, and the one that says most speaks for it.
 _INCIDENT = 60
 
@@ -262,6 +266,7 @@ def _cascade(seen: View, choice: Choice) -> Cascade:
 
 def _alternatives(seen: View, choice: Choice | None, knowledge: Knowledge) -> list[Alternative]:
     best: dict[str, tuple[float, Hit, str]] = {}
+    shown = {(hit.part, hit.number) for hit in choice.hits} if choice else set()
     ends = [(hit, "the scheduler ended the job") for hit in seen.ends]
     causes = [(hit, "also in the log") for hit in seen.causes]
     for hit, why in (*causes, *ends, *seen.suspicions):
@@ -270,6 +275,7 @@ def _alternatives(seen: View, choice: Choice | None, knowledge: Knowledge) -> li
         if (
             kind is None
             or (choice and kind == choice.kind)
+            or (hit.part, hit.number) in shown
             or (hit.signature.level < 1 and hit.signature.role != "end")
         ):
             continue
@@ -290,10 +296,14 @@ def _attempt(facts: Facts, number: int, choice: Choice | None, knowledge: Knowle
 
 
 def _telling(seen: View) -> list[Evidence]:
-    """Return the lines that say most where nothing is known: exceptions, exits, and the end."""
+    """Return the lines that say most where nothing is known: of errors, exits, and the end, in their order."""
     hits = [hit for hit, _ in seen.suspicions if hit.signature.role == "exception"]
-    hits += [one.hit for one in seen.exits]
-    lines = [_evidence(seen.facts, hit) for hit in sorted(hits, key=lambda hit: hit.place)[:_TELLING]]
-    path = seen.facts.names[-1]
-    lines += [Evidence(path, number, text[:300]) for number, text in seen.facts.tail[-_TELLING:] if text.strip()]
-    return list({(one.path, one.line): one for one in lines}.values())
+    hits += [hit for hit in seen.mark("telling") if not hit.line.warning]
+    hits = sorted(hits, key=lambda hit: hit.place)[:_TELLING] + [one.hit for one in seen.exits[:_TELLING]]
+    lines = [_evidence(seen.facts, hit) for hit in hits]
+    path, tail = seen.facts.names[-1], [entry for entry in seen.facts.tail if entry[1].strip()]
+    last = [entry for entry in tail if _TELLS.search(entry[1])][-_TELLING:] + tail[-_LAST:]
+    lines += [Evidence(path, number, text[:300]) for number, text in last]
+    unique = {(one.path, one.line): one for one in lines}
+    order = {name: index for index, name in enumerate(seen.facts.names)}
+    return sorted(unique.values(), key=lambda one: (order.get(one.path, 0), one.line))

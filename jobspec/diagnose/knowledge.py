@@ -33,6 +33,7 @@ class Signature(NamedTuple):
     """A message of a program, and what it says about a failure.
 
     ``level`` orders causes: 3 names the root itself, 2 may be a consequence, 1 is a symptom of something else.
+    ``frames`` has to be found in the traceback that ends with the message: many a message is empty or says little.
     """
 
     id: str
@@ -45,6 +46,7 @@ class Signature(NamedTuple):
     pattern: str
     excluded: str
     preferred: str
+    frames: str
     warns: bool
     late: bool
     weak: bool
@@ -61,6 +63,10 @@ class Signature(NamedTuple):
     def prefers(self, body: str) -> bool:
         """Whether a line is one of those that say most."""
         return bool(_compiled(self.preferred).search(body))
+
+    def is_raised_in(self, traceback: str) -> bool:
+        """Whether a traceback is one that the message has to stand under."""
+        return bool(_compiled(self.frames).search(traceback))
 
 
 class Knowledge(NamedTuple):
@@ -105,7 +111,7 @@ def extend(base: Knowledge, text: str) -> Knowledge:
     try:
         added = [_signature(entry) for entry in document.get("signatures", [])]
         for one in added:
-            for pattern in (one.pattern, one.excluded, one.preferred):
+            for pattern in (one.pattern, one.excluded, one.preferred, one.frames):
                 re.compile(pattern)
     except re.error as error:
         raise KnowledgeError(f"pattern {error.pattern!r}: {error}") from None
@@ -145,6 +151,7 @@ def _signature(entry: dict[str, Any]) -> Signature:
         pattern=entry.get("pattern", ""),
         excluded=entry.get("not", ""),
         preferred=entry.get("prefer", ""),
+        frames=entry.get("frames", ""),
         warns=entry.get("warns", False),
         late=entry.get("late", False),
         weak=entry.get("weak", False),

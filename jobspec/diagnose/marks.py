@@ -48,7 +48,8 @@ def _note_summary(facts: Facts, hit: Hit, before: str) -> None:
             hit.place, hit.number, host[1], int(rank[1]), int(rank[2]), int(code[1]), time[1].replace("_", "T"), first
         )
     )
-    facts.rank_nodes.setdefault(int(rank[1]), host[1])
+    if host[1] != "localhost":  # a node that does not know its name
+        facts.rank_nodes.setdefault(int(rank[1]), host[1])
 
 
 def _note_header(facts: Facts, hit: Hit, _before: str) -> None:

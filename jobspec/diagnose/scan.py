@@ -6,13 +6,14 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 
-from jobspec.diagnose.anatomy import Line, clean, read_line
+from jobspec.diagnose.anatomy import Line, clean, read_line, starts_with_hosts
 from jobspec.diagnose.blocks import Block, read_blocks
 from jobspec.diagnose.engine import Finder, Needle, compile_finder
 from jobspec.diagnose.facts import Facts, Hit, Progress
 from jobspec.diagnose.knowledge import Knowledge, Signature
 from jobspec.diagnose.marks import NOTERS, note_nodes
 from jobspec.diagnose.sources import Log, Part
+from jobspec.diagnose.tracebacks import last_frames
 
 #: Of a flood of one message the first and the last lines are kept: what a job recovered from may come often.
 _FIRST, _LAST = 1000, 100
@@ -23,6 +24,10 @@ _PATIENT_MARKS = frozenset({"exit", "summary", "attempt", "header", "success"})
 _REACH = 2048
 #: Lines shown around a hit, and how many hits of a signature get them.
 _AROUND, _AROUND_HITS = 2, 40
+#: Tracebacks that are read for a signature; those of more ranks say the same.
+_TRACEBACKS = 40
+#: Bytes at the start of a file that tell whether its lines have a host's name in front.
+_HEAD = 1 << 16
 #: Enough progress lines to know their usual distance.
 _PROGRESS = 6
 _TAIL = 40
@@ -117,11 +122,15 @@ class _Run:
         self.seen: set[tuple[str, int]] = set()
         self.lines = 0
         self.last_byte = b"\n"
+        self.hosts: bool | None = None
+        self.tracebacks: Counter[str] = Counter()
 
     def look(self, block: Block, found: list[tuple[int, int]]) -> None:
         """Look at the lines of a block that hold a needle."""
         cursor, number = 0, block.line
         buffer, length = block.buffer, block.length
+        if self.hosts is None:
+            self.hosts = starts_with_hosts(clean_lines(bytes(buffer[: min(length, _HEAD)])))
         self.seen.clear()
         for needle, end in sorted(found, key=lambda pair: pair[1]):
             if self.scanner.is_progress(needle):
@@ -149,9 +158,9 @@ class _Run:
             stop = end
         begin = max(segment, at - _REACH)
         text = clean(bytes(buffer[begin : min(stop, at + _REACH)]))
-        line = read_line(text, len(clean(bytes(buffer[begin:at]))))
+        line = read_line(text, len(clean(bytes(buffer[begin:at]))), hosts=bool(self.hosts))
         if segment != start or begin != segment:  # the prefix stands at the start of the line
-            head = read_line(clean(bytes(buffer[start : start + 256]))).where
+            head = read_line(clean(bytes(buffer[start : start + 256])), hosts=bool(self.hosts)).where
             where = line.where
             line = line._replace(
                 where=where._replace(
@@ -185,6 +194,8 @@ class _Run:
         if not match or (signature.role in _CODE_FREE and _SOURCE.match(line.body)):
             return
         self.seen.add(key)
+        if signature.frames and not self._is_raised_in(signature, block, line, start):
+            return
         self.facts.counts[signature.id] += 1
         place = (self.attempt, self.index, block.offset + start)
         around: tuple[tuple[int, str], ...] = ()
@@ -205,6 +216,12 @@ class _Run:
             self.last.setdefault(signature.id, deque(maxlen=_LAST)).append(hit)
         if signature.special == "unique_id":
             self._watch_rank_zero(block)
+
+    def _is_raised_in(self, signature: Signature, block: Block, line: Line, start: int) -> bool:
+        self.tracebacks[signature.id] += 1
+        if self.tracebacks[signature.id] > _TRACEBACKS:
+            return False
+        return signature.is_raised_in(last_frames(block, start, line.where, bool(self.hosts)))
 
     def _new_attempt(self, hit: Hit) -> bool:
         counted = hit.groups.get("attempt")

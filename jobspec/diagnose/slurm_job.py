@@ -48,7 +48,16 @@ def ask(number: str) -> Job:
     state = row.get("state") or shown.get("JobState", "")
     code = row.get("exitcode") or shown.get("ExitCode", "")
     nodes = row.get("nodelist") or shown.get("NodeList", "")
-    return Job(number, state, code, "" if nodes == "(null)" else nodes, shown.get("StdOut", ""), tuple(notes))
+    nodes = "" if nodes in ("(null)", "None assigned") else nodes
+    log = shown.get("StdOut") or _log_of_the_past(number)
+    return Job(number, state, code, nodes, log, tuple(notes))
+
+
+def _log_of_the_past(number: str) -> str:
+    """Return the log of a job that the controller has forgotten: sacct knows it since Slurm 24.05."""
+    command = ["sacct", "-j", number, "-n", "-P", "-X", "--expand-patterns", "-o", "stdout"]
+    lines = _run(command, []).splitlines()
+    return lines[-1] if lines and lines[-1].startswith("/") else ""
 
 
 def _run(command: list[str], notes: list[str]) -> str:

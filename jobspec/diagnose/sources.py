@@ -105,7 +105,8 @@ def _part(path: str, inner: str) -> Part:
         size = os.path.getsize(path)
     except OSError:
         size = 0
-    return Part(path, compression, rank, label, local, _node_of(plain), attempt, size)
+    node = _node_of(plain) if rank is None and label is None else None
+    return Part(path, compression, rank, label, local, node, attempt, size)
 
 
 def _node_of(name: str) -> str | None:

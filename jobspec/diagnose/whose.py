@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobspec.diagnose.facts import Failure, Hit
+from jobspec.diagnose.facts import Exit, Failure, Hit
 from jobspec.diagnose.knowledge import Kind
 from jobspec.diagnose.verdict import FirstFailing
 from jobspec.diagnose.view import View
@@ -11,6 +11,9 @@ _NO_TASK = "no task was started: the submission or the step itself was refused"
 _SCHEDULER = "no rank failed: the scheduler ended the job"
 _ALL = "every rank raises the same error"
 _SILENT = "no line of the failure names a rank"
+_ONLY_TASK = "the only task that failed by itself; the line of the cause names no rank"
+_LISTENER = "only rank 0 listens at MASTER_PORT; the line names no rank"
+_ONLY_RANK = "the only rank that reports an error; the line of the cause names no rank"
 
 #: torchrun's exit code of the process that failed for these kinds: minus the signal.
 _CODES = {"host_oom": -9, "segfault": -11}
@@ -21,6 +24,8 @@ def global_rank(view: View, hit: Hit) -> int | None:
     where = hit.where
     if where.rank is not None:
         return where.rank
+    if (named := hit.groups.get("rank")) is not None:
+        return int(named)
     entry = next((one for one in view.failures if one.number in (hit.number, hit.number - 2)), None)
     if entry and ("traceback" in hit.line.body or "exitcode" in hit.line.body):
         return entry.rank
@@ -34,8 +39,34 @@ def global_rank(view: View, hit: Hit) -> int | None:
     if where.label is not None and not view.facts.torchrun and view.facts.tasks_per_node != 1:
         return where.label
     said = next((one for one in view.exits if (one.hit.part, one.hit.number) == (hit.part, hit.number)), None)
-    ranked = not view.facts.torchrun and view.facts.tasks_per_node not in (None, 1)
-    return said.tasks[0] if said and said.tasks and ranked else None
+    return said.tasks[0] if said and said.tasks and tasks_are_ranks(view) else None
+
+
+def tasks_are_ranks(view: View) -> bool:
+    """Whether srun started one task for each rank, so that RANK is SLURM_PROCID.
+
+    The job says how many tasks a node has, or srun does when they end: more than one on a node, or a task whose number
+    is not below the number of nodes. A launcher such as torchrun is one task a node, and has always left a line.
+    """
+    facts = view.facts
+    if facts.torchrun or facts.tasks_per_node == 1:
+        return False
+    if facts.tasks_per_node is not None:
+        return True
+    several = any(len(one.tasks) > len(one.nodes) > 0 for one in view.exits)
+    last = max((task for one in view.exits for task in one.tasks), default=0)
+    return (
+        several or last >= len(facts.nodes) > 0 or last in {hit.where.rank for hit in view.cascades + view.causes} - {0}
+    )
+
+
+def lone_failure(view: View) -> Exit | None:
+    """Return the one task that ended otherwise than by srun's SIGTERM and SIGKILL, when it is one."""
+    for ended in ((143, 137, 134), (143, 137)):
+        own = [one for one in view.exits if one.code not in (0, None, *ended) or one.reason.startswith("Out Of Memory")]
+        if own:
+            return own[0] if len({task for one in own for task in one.tasks}) == 1 and len(own[0].nodes) == 1 else None
+    return None
 
 
 def node_of_rank(view: View, rank: int) -> str | None:
@@ -76,15 +107,30 @@ def first_failing(view: View, kind: Kind, hits: tuple[Hit, ...]) -> FirstFailing
     ranks = list(dict.fromkeys(rank for hit in hits if (rank := global_rank(view, hit)) is not None))
     entry = _summary_entry(view, kind, ranks)
     if entry is not None:
-        return FirstFailing(rank=entry.rank, node=entry.host, time=entry.time)
+        return FirstFailing(rank=entry.rank, node=_node_for(view, hits, entry.rank), time=entry.time)
     writers = {(hit.where.rank, hit.where.label, hit.where.local) for hit in hits} - {(None, None, None)}
     if kind.scope == "every_rank" and (len(writers) > 1 or not writers):
-        return FirstFailing(time=time, why_unknown=_ALL)
+        nodes = {node for hit in hits if (node := _named_node(hit))}
+        return FirstFailing(node=nodes.pop() if len(nodes) == 1 else None, time=time, why_unknown=_ALL)
     if not ranks:
-        return _without_rank(view, hits, time)
+        found = _without_rank(view, hits, time)
+        return _inferred(view, found) if kind.scope == "rank" else found
     rank, note = _among(view, hits, ranks) if kind.scope != "alike" else (min(ranks), None)
     moment = next((hit.where.time for hit in hits if global_rank(view, hit) == rank and hit.where.time), time)
-    return FirstFailing(rank=rank, node=node_of_rank(view, rank), time=moment, note=note)
+    return FirstFailing(rank=rank, node=_node_for(view, hits, rank), time=moment, note=note)
+
+
+def _node_for(view: View, hits: tuple[Hit, ...], rank: int) -> str | None:
+    """Return a rank's node: what is known of the rank, else what its lines name, else the only node that failed."""
+    known = node_of_rank(view, rank)
+    if known is not None:
+        return known
+    own = [hit for hit in hits if global_rank(view, hit) in (rank, None)]
+    labels = {hit.where.label for hit in own} - {None}
+    exits = [one for one in view.failing_exits if len(one.nodes) == 1]
+    said = [one for one in exits if labels.intersection(one.tasks)] or exits
+    nodes = dict.fromkeys([node for hit in own if (node := _named_node(hit))]) or {one.nodes[0]: None for one in said}
+    return next(iter(nodes)) if len(nodes) == 1 else None
 
 
 def _summary_entry(view: View, kind: Kind, ranks: list[int]) -> Failure | None:
@@ -141,17 +187,37 @@ def _is_alone(view: View, first: Hit, ranks: list[int]) -> bool:
 
 
 def _node_only(view: View, hits: tuple[Hit, ...], time: str | None) -> FirstFailing:
-    named = next((hit for hit in hits if hit.where.node or hit.groups.get("node")), None)
-    node = (named.where.node or named.groups.get("node")) if named else None
+    node = next((name for hit in hits if (name := _named_node(hit))), None)
     found = _without_rank(view, hits, time)
+    # With env:// rank 0 makes the store; under torchrun each node's agent may (torch/distributed/rendezvous.py).
+    if not view.facts.torchrun and any("server socket has failed to listen" in hit.line.body for hit in hits):
+        return found._replace(rank=0, node=node or found.node, note=_LISTENER)
     return found._replace(node=node or found.node, why_unknown="it concerns a node as a whole")
+
+
+def _named_node(hit: Hit) -> str | None:
+    return hit.where.node or hit.groups.get("node")
+
+
+def _inferred(view: View, found: FirstFailing) -> FirstFailing:
+    """Return the rank that only one task, or one rank, leaves over, when it ran on the node that the cause names."""
+    task = lone_failure(view)
+    if task is not None and tasks_are_ranks(view) and found.node in (None, task.nodes[0]):
+        return found._replace(rank=task.tasks[0], node=task.nodes[0], task=None, note=_ONLY_TASK)
+    ranks = {rank for hit in view.causes + view.cascades if (rank := global_rank(view, hit)) is not None}
+    if len(ranks) == 1:
+        rank = ranks.pop()
+        node = node_of_rank(view, rank)
+        if found.node in (None, node) or node is None:
+            return found._replace(rank=rank, node=found.node or node, note=_ONLY_RANK)
+    return found
 
 
 def _without_rank(view: View, hits: tuple[Hit, ...], time: str | None) -> FirstFailing:
     """Return node and task where no rank is known: from the label, or from what srun says of tasks."""
     facts = view.facts
     label = next((hit.where.label for hit in hits if hit.where.label is not None), None)
-    node = next((hit.where.node for hit in hits if hit.where.node), None)
+    node = next((name for hit in hits if (name := _named_node(hit))), None)
     exits = [one for one in view.failing_exits or view.exits if one.tasks and one.nodes]
     if label is not None:
         exits = [one for one in exits if label in one.tasks]

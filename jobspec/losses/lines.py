@@ -16,7 +16,7 @@ from jobspec.diagnose.sources import Log
 
 # The line ends where a terminal would begin a new one, and a line that another rank has cut ends with its last field.
 _LINE = re.compile(rb"iteration +(\d{1,12})/ *(\d{1,12}) +\|([^\r\n]*)")
-_FIELD = re.compile(rb" *([^:|]{1,60}): +([-+]?(?:[0-9][0-9.]*(?:[eE][-+]?\d+)?|nan|inf)) *\|", re.IGNORECASE)
+_FIELD = re.compile(rb" *([^:|]{0,59}[^:| ]) *: +([-+]?(?:[0-9][0-9.]*(?:[eE][-+]?\d+)?|nan|inf)) *\|", re.IGNORECASE)
 _ANSI = re.compile(rb"\x1b\[[0-9;]*m")
 
 #: What a column is called in the lines, from the most usual name.
@@ -29,6 +29,7 @@ COLUMNS = {
     "skipped": ("number of skipped iterations",),
     "nan": ("number of nan iterations",),
 }
+_NAMES = tuple((column, tuple(name.encode() for name in names)) for column, names in COLUMNS.items())
 
 
 class Step(NamedTuple):
@@ -58,18 +59,21 @@ def steps(log: Log) -> Iterator[Step]:
 
 
 def _values(text: bytes) -> dict[str, float]:
-    fields = {name.strip(): float(value) for name, value in _FIELD.findall(_ANSI.sub(b"", text)) if _is_number(value)}
+    if b"\x1b" in text:
+        text = _ANSI.sub(b"", text)
+    fields = dict(_FIELD.findall(text))
     found = {}
-    for column, names in COLUMNS.items():
-        value = next((fields[name.encode()] for name in names if name.encode() in fields), None)
-        if value is not None:
-            found[column] = value
+    for column, names in _NAMES:
+        for name in names:
+            value = _number(fields.get(name))
+            if value is not None:
+                found[column] = value
+                break
     return found
 
 
-def _is_number(text: bytes) -> bool:
+def _number(text: bytes | None) -> float | None:
     try:
-        float(text)
+        return None if text is None else float(text)
     except ValueError:
-        return False
-    return True
+        return None

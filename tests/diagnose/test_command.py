@@ -105,6 +105,19 @@ def test_unknown_failures_show_lines(tmp_path: Path) -> None:
     assert "something odd happened" in shown.stdout
 
 
+def test_the_telling_lines_are_those_of_errors(tmp_path: Path) -> None:
+    """Of a long log that nothing is known of, the lines that speak of an error are shown, wherever they stand."""
+    log = tmp_path / "x.log"
+    plain = "".join(f"loading part {number}\n" for number in range(500))
+    log.write_text(
+        f"{plain}tool: error: the moon is in the wrong phase\n{plain}srun: error: n1: task 3: Exited with exit code 7\n"
+    )
+    shown = run(log).stdout.split("The most telling lines:")[1]
+
+    assert ">     501 | tool: error: the moon" in shown
+    assert "loading part 400" not in shown
+
+
 def test_own_signatures(tmp_path: Path) -> None:
     """A user's file adds a kind and its message."""
     own = tmp_path / "own.json"
@@ -176,6 +189,68 @@ def test_job_without_accounting(tmp_path: Path) -> None:
     shown = run("--job", 77, CLEAN, path=str(tmp_path))
     assert "Slurm does not know it any more" in shown.stdout
     assert shown.returncode == 0
+
+
+def test_the_state_speaks_where_the_log_is_silent(tmp_path: Path) -> None:
+    """A log without a failure, or with one that is not known, gets the verdict of the job's state."""
+    log = tmp_path / "77.out"
+    for text, code in (("working\n", 137), ("srun: error: n1: task 3: Exited with exit code 17\n", 17)):
+        log.write_text(text)
+        fake(tmp_path, "sacct", "77|OUT_OF_MEMORY|0:9|0:0|n[1-2]|2026-01-01T00:00:00|2026-01-01T01:00:00|None\n")
+        fake(tmp_path, "scontrol", f"JobId=77 JobState=OUT_OF_MEMORY NodeList=n[1-2] StdOut={log}\n")
+        document = json.loads(run("--job", 77, "--format", "json", path=str(tmp_path)).stdout)
+        verdict = document["logs"][0]["verdict"]
+
+        Draft202012Validator(load_schema("diagnosis")).validate(document)
+        assert (verdict["kind"], verdict["confidence"], verdict["exit_code"]) == ("host_oom", "medium", code)
+        assert "Slurm says OUT_OF_MEMORY of job 77" in verdict["summary"]
+        assert "host_oom" in run("--job", 77, path=str(tmp_path)).stdout
+
+
+def test_the_nodes_of_the_job_place_a_rank(tmp_path: Path) -> None:
+    """A log that names no node gets that of its rank from the job's list of nodes."""
+    log = tmp_path / "77.out"
+    log.write_text("using world size: 16\nW0304 10:31:02.3 7 torch/distributed/run.py:792]\n[rank9]: MemoryError\n")
+    fake(tmp_path, "sacct", "77|FAILED|1:0|0:0|gpu-[03-04]|2026-01-01T00:00:00|2026-01-01T01:00:00|None\n")
+    fake(tmp_path, "scontrol", f"JobId=77 JobState=FAILED NodeList=gpu-[03-04] StdOut={log}\n")
+
+    assert "First failure: rank 9, node gpu-04" in run("--job", 77, path=str(tmp_path)).stdout
+
+
+def test_a_job_of_the_past(tmp_path: Path) -> None:
+    """The log of a job that the controller has forgotten comes from sacct; one that is not there is said to be."""
+    script = f"""#!/bin/sh
+case "$*" in *expand-patterns*) echo {OOM};; *) echo '77|FAILED|1:0|0:0|n1|a|b|None';; esac
+"""
+    (tmp_path / "sacct").write_text(script)
+    (tmp_path / "sacct").chmod(0o755)
+    fake(tmp_path, "scontrol", "", code=1)
+    assert "First failure: rank 2" in run("--job", 77, path=str(tmp_path)).stdout
+    (tmp_path / "sacct").write_text(script.replace(str(OOM), "/nowhere/77.out"))
+    assert "its log is not there" in run("--job", 77, path=str(tmp_path)).stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "marked"),
+    [
+        ("x.py: error: unrecognized arguments: --no-such-option", "no-such-option"),
+        (
+            "OSError: [Errno 122] Disk quota exceeded: '/lustre/example/results/glm45v-sft/iter_0000100/__0.distcp'",
+            "save:",
+        ),
+        ("AssertionError: global batch size (65) is not divisible by micro batch size (2)", "global_batch_size"),
+        ("RuntimeError: number of experts should be divisible by expert_model_parallel_size", "ep: 16"),
+        ("ModuleNotFoundError: No module named 'x'", "the manifest does not set container.image"),
+    ],
+)
+def test_the_message_chooses_the_line(line: str, marked: str, tmp_path: Path) -> None:
+    """What a message quotes or names is pointed at in the manifest: an option, a path, a size of the layout."""
+    (tmp_path / "x.log").write_text(f"0: [rank0]: {line}\n")
+    text = (ROOT / "manifests" / "glm45v-sft.yaml").read_text(encoding="utf-8")
+    (tmp_path / "job.yaml").write_text(text + "args: [--no-such-option]\n")
+    shown = run(tmp_path / "x.log", "--manifest", tmp_path / "job.yaml").stdout.split("job.yaml:", 1)[1]
+
+    assert marked in "\n".join(shown.splitlines()[:2])
 
 
 def test_interrupt_gives_what_is_known() -> None:

@@ -43,7 +43,7 @@ def test_examples_match(signature: Signature) -> None:
 def test_each_kind_can_be_found() -> None:
     """A kind without a message is one that the logic concludes."""
     concluded = {
-        "unknown", "nccl_straggler", "rank0_crash_before_barrier", "rank0_slow_before_barrier",
+        "unknown", "rank0_crash_before_barrier", "rank0_slow_before_barrier",
         "stale_checkpoint_resume",
     }  # fmt: skip
     assert set(load().kinds) - {one.kind for one in load().signatures} == concluded

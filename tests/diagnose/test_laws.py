@@ -100,6 +100,34 @@ def test_prefixes_change_nothing(case: Case, stamp: bool) -> None:
 
 
 @settings(max_examples=60, deadline=None)
+@given(case=CASES)
+def test_hosts_in_front_keep_kind_and_rank(case: Case) -> None:
+    """The host's name that pdsh, DeepSpeed and mpirun put in front of each line.
+
+    A rank that was concluded from the node of a task may be open then: the name in front is another node's.
+    """
+    lines = case.path.read_bytes().split(b"\n")
+    kind, rank, _ = changed(b"\n".join(b"hpc7: " + line for line in lines))
+
+    assert kind == verdict_of(case.name)[0]
+    assert rank in (verdict_of(case.name)[1], None)
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=CASES, ranks=st.permutations(range(1, 8)))
+def test_other_ranks_keep_the_kind(case: Case, ranks: list[int]) -> None:
+    """Ranks 1 to 7 change their numbers, in torch's marks and in srun's labels."""
+
+    def rename(match: re.Match[bytes]) -> bytes:
+        number = int(match[2])
+        return match[1] + str(ranks[number - 1] if 1 <= number <= 7 else number).encode() + match[3]
+
+    data = re.sub(rb"(\[rank|^ *|[Rr]ank )(\d+)(\]:|: |\] )", rename, case.path.read_bytes(), flags=re.MULTILINE)
+
+    assert changed(data)[0] in {verdict_of(case.name)[0], *case.kinds}
+
+
+@settings(max_examples=60, deadline=None)
 @given(case=CASES, word=st.from_regex(r"[a-z]{3,8}", fullmatch=True))
 def test_other_hosts_change_nothing(case: Case, word: str) -> None:
     """Hosts of other names."""

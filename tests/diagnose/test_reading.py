@@ -117,6 +117,16 @@ def test_one_file_a_rank(tmp_path: Path) -> None:
     assert found.verdict.evidence[0].path.endswith("job_rank_2.log")
 
 
+def test_a_rank_in_a_name_is_no_node(tmp_path: Path) -> None:
+    """Of `job_77_rank_3.log` the last part is the rank; of `slurm-77.node03.out` it is the node."""
+    for name in ("job_77_rank_3.log", "slurm-77.node03.out"):
+        (tmp_path / name).write_bytes(PLAIN)
+    parts = {Path(part.path).name: part for log in collect([str(tmp_path)]) for part in log.parts}
+
+    assert (parts["job_77_rank_3.log"].rank, parts["job_77_rank_3.log"].node) == (3, None)
+    assert (parts["slurm-77.node03.out"].rank, parts["slurm-77.node03.out"].node) == (None, "node03")
+
+
 def test_jobs_of_a_folder_are_apart(tmp_path: Path) -> None:
     """Slurm's and NeMo-Run's names: the job's number tells which files belong together, the last one is the attempt."""
     (tmp_path / "slurm-1234.out").write_bytes(PLAIN)
