@@ -10,6 +10,7 @@ from jobspec.importer.directives import Option, last, options_of, read_directive
 from jobspec.importer.holes import Holes, Kind
 from jobspec.importer.programs import Invocation, read_program
 from jobspec.importer.report import Report
+from jobspec.importer.settled import Settlements
 from jobspec.importer.shell_tree import heredoc_lines, parse
 from jobspec.importer.state import Call, State
 from jobspec.importer.statements import Follower
@@ -100,6 +101,7 @@ class Script:
         launches: in order.
         extra: other commands that it starts in the tasks, and in the batch part.
         ranks: the ranks that a branch selects, for a profile.
+        settled: how the conditions of its own text were taken.
     """
 
     options: list[Option] = field(default_factory=list)
@@ -111,6 +113,7 @@ class Script:
     stops: bool = True
     shell_options: frozenset[str] = frozenset()
     interactive: bool = False
+    settled: Settlements = field(default_factory=Settlements)
 
 
 class Reader:
@@ -141,6 +144,8 @@ class Reader:
     def _follow(self, text: str, state: State) -> None:
         follower = Follower(state)
         follower.follow(text)
+        if self._depth == 0:
+            self.script.settled = follower.settled
         self._calls(state.calls, follower.guarded)
         for name, line in state.wanted.items():
             self.script.wanted.setdefault(name, line)
