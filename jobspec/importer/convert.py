@@ -52,7 +52,8 @@ class Result:
     """A manifest, in one text with its cluster and as two, and the report.
 
     ``taken`` is the script in which each condition has the outcome that was taken for granted, and stand-ins are in
-    the place of what has to be filled in; ``given`` are the variables that it needs besides.
+    the place of what has to be filled in; ``given`` are the variables that it needs besides, and ``secrets`` the names
+    of those that nobody may see.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Result:
     compiles: bool
     taken: str = ""
     given: dict[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
 
 
 def convert(wanted: Wanted) -> Result:
@@ -90,7 +92,16 @@ def convert(wanted: Wanted) -> Result:
     alone = yaml_text.render(whole(site), notes) if site.proposed else manifest
     cluster = yaml_text.render(site.cluster, _cluster_notes(site.cluster)) if site.proposed else None
     texts = [redact(text) if text else text for text in (alone, manifest, cluster)]
-    return Result(str(site.tree["name"]), texts[0] or "", texts[1] or "", texts[2], report, compiles, *_taken(script, text, holes, report))
+    return Result(
+        str(site.tree["name"]),
+        texts[0] or "",
+        texts[1] or "",
+        texts[2],
+        report,
+        compiles,
+        *_taken(script, text, holes, report),
+        tuple(site.tree.get("secrets", ())),
+    )
 
 
 def _taken(script: Script, text: str, holes: Holes, report: Report) -> tuple[str, dict[str, str]]:

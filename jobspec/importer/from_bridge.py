@@ -15,7 +15,7 @@ from jobspec.importer.schema_fit import schema_of
 from jobspec.importer.sections import Sections
 
 # Options of run_recipe.py for fields that have a key: scripts/training/run_recipe.py:191, _COMMON_OVERRIDES.
-_OPTIONS = {
+OPTIONS = {
     "max-steps": "train.train_iters",
     "ms": "train.train_iters",
     "global-batch-size": "train.global_batch_size",
@@ -44,7 +44,7 @@ _OPTIONS = {
     "load-dir": "checkpoint.load",
     "save-interval": "checkpoint.save_interval",
 }
-_PLACES = {
+PLACES = {
     "recipe": "/recipe",
     "model": "/recipe",
     "mode": "/task",
@@ -86,7 +86,7 @@ def _option(word: str, rest: list[str], sections: Sections) -> None:
     if name in _SWITCHES:
         sections.report.left("switch", f"`{word}` has no key in a manifest", sections.line)
         return
-    if name not in _OPTIONS and name not in _PLACES:
+    if name not in OPTIONS and name not in PLACES:
         sections.report.bug(
             "rejected-argument", f"`run_recipe.py` has no option `{word}`, and refuses it", sections.line
         )
@@ -98,10 +98,10 @@ def _option(word: str, rest: list[str], sections: Sections) -> None:
             sections.report.bug("rejected-argument", f"`{word}` is without a value", sections.line)
             return
         value = rest.pop(0)
-    if name in _PLACES:
-        sections.put_word(_PLACES[name], value, word.partition("=")[0])
+    if name in PLACES:
+        sections.put_word(PLACES[name], value, word.partition("=")[0])
     else:
-        _owned(_OPTIONS[name], value, word.partition("=")[0], sections)
+        _owned(OPTIONS[name], value, word.partition("=")[0], sections)
 
 
 def _override(word: str, sections: Sections) -> None:

@@ -242,7 +242,7 @@ class Reader:
         syncs: str | None = None
         before = len(self.script.launches)
         for inner in calls:
-            if _is_sync(inner.argv):
+            if is_sync(inner.argv):
                 syncs = "local" if inner.only_rank else "rank"
                 continue
             program = read_program(inner.argv)
@@ -267,7 +267,7 @@ class Reader:
     ) -> None:
         program = read_program(inner.argv)
         if options is None and not program.is_launch:
-            if _is_sync(inner.argv):
+            if is_sync(inner.argv):
                 self.script.launches.append(
                     Launch(call, inner, program, None, syncs="rank", kind="sync", folder=folder)
                 )
@@ -325,5 +325,5 @@ def _shell_text(words: list[str]) -> tuple[str | None, tuple[str, ...]]:
     return None, ()
 
 
-def _is_sync(argv: tuple[str, ...]) -> bool:
+def is_sync(argv: tuple[str, ...]) -> bool:
     return [posixpath.basename(argv[0]), *argv[1:2]] == ["uv", "sync"]

@@ -82,6 +82,7 @@ def filled(text: str, holes: Mapping[str, Hole], wanted: set[Hole]) -> str:
             for slash in ("/", ""):
                 text = text.replace(marker + slash, stand_in(hole.name, before_slash=bool(slash)) + slash)
     for hole in wanted:
-        if hole.kind is Kind.COMMAND and hole.name.startswith("$("):
-            text = text.replace(hole.name, "/path/to/folder")
+        if hole.kind is Kind.COMMAND and hole.name[:1] in ("$", "`"):
+            is_folder = re.search(r"pwd|dirname|realpath|readlink|git", hole.name)
+            text = text.replace(hole.name, "/path/to/folder" if is_folder else "folder")
     return text

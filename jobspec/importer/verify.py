@@ -1,0 +1,87 @@
+"""Whether a manifest does what its script did: both are traced, and what differs is said, with the reason.
+
+Compared is the script as the import took it (`Result.taken`), with the manifest of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from jobspec.driver import Session
+from jobspec.importer.convert import Result, Wanted, convert
+from jobspec.importer.deviations import Deviation, deviations
+from jobspec.importer.effects import effect_of
+from jobspec.importer.owners import Context, Owner, owner_of
+from jobspec.importer.verdict import own_variables
+from jobspec.trace.inputs import Options, TraceError, trace_text
+
+# What the sandbox says of itself.
+_OF_THE_SANDBOX = {"HOME": "/home/user", "USER": "user"}
+
+
+class Verified(NamedTuple):
+    """What came of a comparison.
+
+    Attributes:
+        found: what differs, and to whom it belongs; ``None`` for nobody: that is another effect.
+        problem: why there is nothing to compare, empty where there is.
+        ranks: how many tasks of the script were compared, each launch counted by itself.
+    """
+
+    found: list[tuple[Deviation, Owner | None]]
+    problem: str = ""
+    ranks: int = 0
+
+    @property
+    def same(self) -> bool:
+        """Whether the effects are the same but for what somebody answers for."""
+        return not self.problem and all(owner is not None for _, owner in self.found)
+
+
+def verify(wanted: Wanted, result: Result, *, all_ranks: bool = False) -> Verified:
+    """Trace a script and its manifest, and compare.
+
+    Raises:
+        SandboxError: nothing can be traced on this machine.
+    """
+    if not result.compiles:
+        return Verified([], "the manifest does not compile")
+    taken = convert(replace(wanted, text=result.taken, given=_OF_THE_SANDBOX | result.given | wanted.given))
+    compiled = Session().compile_text(taken.alone, "<imported>")
+    if compiled.script is None:
+        return Verified([], "the manifest does not compile with what has to be filled in")
+    text = result.taken if result.taken.startswith("#!") else f"#!/bin/bash\n{result.taken}"
+    given = dict(result.given) | dict(wanted.given)
+    options = Options(environment=given | _secrets(result), arguments=wanted.arguments, all_ranks=all_ranks)
+    try:
+        documents = [
+            trace_text(text, wanted.source, options),
+            trace_text(compiled.script.text, wanted.source, Options(environment=given, all_ranks=all_ranks)),
+        ]
+    except TraceError as error:
+        return Verified([], f"the script cannot be run: {error}")
+    for side, document in zip(("script", "manifest"), documents, strict=True):
+        problem = _problem(document)
+        if problem:
+            return Verified([], f"the {side} does not run to its end: {problem}")
+    effects = [effect_of(document) for document in documents]
+    if not effects[0].launches:
+        return Verified([], "the script starts nothing that is a launch")
+    context = Context(*effects, taken.report, own_variables(compiled.spec) if compiled.spec else {})
+    found = [(one, owner_of(one, context)) for one in deviations(*effects)]
+    return Verified(found, ranks=sum(len(one.tasks) for one in effects[0].launches))
+
+
+def _secrets(result: Result) -> Mapping[str, str]:
+    return {name: f"secret-of-{name}" for name in result.secrets}
+
+
+def _problem(document: dict[str, Any]) -> str:
+    if document["stopped"]:
+        return str(document["stopped"])
+    if document["exit_code"]:
+        said = (document["stderr"] or document["stdout"]).strip().splitlines()
+        return f"exit code {document['exit_code']}" + (f", {said[-1]}" if said else "")
+    return ""
