@@ -53,7 +53,8 @@ class Result:
 
     ``taken`` is the script in which each condition has the outcome that was taken for granted, and stand-ins are in
     the place of what has to be filled in; ``given`` are the variables that it needs besides, and ``secrets`` the names
-    of those that nobody may see.
+    of those that nobody may see. ``files`` are what it looks for, ``programs`` what it starts by a path, ``helpers`` what it
+    starts beside its launches: all as far as they are known.
     """
 
     name: str
@@ -65,6 +66,9 @@ class Result:
     taken: str = ""
     given: dict[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    helpers: tuple[str, ...] = ()
 
 
 def convert(wanted: Wanted) -> Result:
@@ -101,6 +105,7 @@ def convert(wanted: Wanted) -> Result:
         compiles,
         *_taken(script, text, holes, report),
         tuple(site.tree.get("secrets", ())),
+        *_needed(script),
     )
 
 
@@ -109,6 +114,14 @@ def _taken(script: Script, text: str, holes: Holes, report: Report) -> tuple[str
     named += [name for name, value in script.values.items() if _is_required(value, holes)]
     given = {name: stand_in(name) for name in named if not names_secret(name)}
     return filled(script.settled.applied(text), holes.markers(), report.wanted), given
+
+
+def _needed(script: Script) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return the files that a script looks for, the programs that it starts by a path, and those beside its launches."""
+    calls = [launch.call for launch in script.launches] + script.extra
+    programs = {call.argv[0] for call in calls if "/" in call.argv[0]}
+    helpers = {" ".join(call.argv) for call in script.extra}
+    return tuple(script.settled.files), tuple(sorted(programs)), tuple(sorted(helpers))
 
 
 def _is_required(value: object, holes: Holes) -> bool:

@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 from jobspec.frameworks.bridge import FRAMEWORK as BRIDGE
 from jobspec.frameworks.known_flags import flags_of, inference_program, megatron_lm
 from jobspec.frameworks.mlm import FRAMEWORK as MLM
+from jobspec.importer.convert_sh import CONVERSION, read_convert
 from jobspec.importer.from_bridge import OPTIONS, PLACES
-from jobspec.importer.from_flags import split_flags
+from jobspec.importer.from_flags import conversion_flags, split_flags
 from jobspec.importer.hydra_values import UnreadableError, read_value, split_override
 from jobspec.importer.launches import is_sync
+from jobspec.trace.collect import container_of
 from jobspec.importer.programs import Invocation, read_program
 
 Place = tuple[int, int]
@@ -74,15 +76,48 @@ def effect_of(document: dict[str, Any]) -> Effect:
         launches += _launches(step, besides)
     batch = [program for one in jobs for program in one["programs"]]
     if not launches:
+        batch = [program for program in batch if program["argv"]]
         launches = [_alone(program) for program in batch if _is_program(program)]
         batch = [program for program in batch if not _is_program(program)]
     besides |= dict.fromkeys(_shown(program) for program in batch if program["argv"])
     options = {name: "" if value is True else str(value) for name, value in job["options"].items()}
+    submits = [program for program in batch if posixpath.basename(program["argv"][0]) == "convert.sh"]
+    if not launches and submits:
+        return _converted(submits[0])
     return Effect(options, job["nodes"], launches, list(besides))
 
 
 def _is_program(program: dict[str, Any]) -> bool:
-    return not is_sync(tuple(program["argv"])) and read_program(tuple(program["argv"])).is_launch
+    """Whether a program is a launch: Python with a file, or what a launcher starts."""
+    read = read_program(tuple(program["argv"]))
+    return not is_sync(tuple(program["argv"])) and read.is_launch and read.script not in ("", "-")
+
+
+def _converted(program: dict[str, Any]) -> Effect:
+    """Return what Megatron Bridge's convert.sh submits (scripts/conversion/setup_conversion.py)."""
+    words = tuple(program["argv"][1:])
+    submitted = read_convert(words, 0)
+    srun = {one.name: one.value if one.value is not None else True for one in submitted.srun}
+    options = {one.name: one.value or "" for one in submitted.options}
+    nodes, gpus = int(options.get("nodes", 1)), int(options.get("gpus-per-node", 1))
+    invocation = Invocation(python=True, uv=True, script=CONVERSION, words=submitted.words)
+    tasks = {
+        (node, local): Task(
+            node * gpus + local,
+            1,
+            node * gpus + local,
+            posixpath.normpath(posixpath.join(program["argv"][0], "..", "..", "..", CONVERSION)),
+            arguments(CONVERSION, submitted.words, invocation),
+            posixpath.normpath(posixpath.join(program["argv"][0], "..", "..", "..")),
+            program["environment"],
+            {},
+            synced=False,
+        )
+        for node in {0, nodes - 1}
+        for local in {0, gpus - 1}
+    }
+    own = {name: value for name, value in srun.items() if "container" not in name}
+    return Effect(options, nodes, [Launch(nodes, gpus, nodes * gpus, container_of(srun), own, tasks)], [])
 
 
 def _shown(program: dict[str, Any]) -> str:
@@ -135,12 +170,20 @@ def arguments(script: str, words: tuple[str, ...], invocation: Invocation) -> di
     """Return the arguments of a program by the names of what they set, and their values in one spelling."""
     if invocation.python and script.endswith("run_recipe.py"):
         return _of_recipe(words)
+    if invocation.python and script.endswith("run_conversion.py"):
+        return _of_conversion(words)
     flags = flags_of(script) if inference_program(script) else megatron_lm()
     if not any(word.startswith("--") for word in words) or not invocation.python:
         return {"": " ".join(words)}
     given, strays = split_flags(words, flags)
     found = {MLM_NAMES.get(name, name): " ".join(_plain(value) for value in values) for name, values in given}
     return found | ({"": " ".join(strays)} if strays else {})
+
+
+def _of_conversion(words: tuple[str, ...]) -> dict[str, str]:
+    given, strays = conversion_flags(words[1:])
+    found = {name: " ".join(map(_plain, values)) for name, values in given if (name, values) != ("device", ["gpu"])}
+    return {"/task": words[0] if words else ""} | found | ({"": " ".join(strays)} if strays else {})
 
 
 #: Names of one setting, as that which jobspec writes.
@@ -166,6 +209,7 @@ def _of_recipe(words: tuple[str, ...]) -> dict[str, str]:
             options[""] = f"{options.get('', '')} {word}".strip()
     found = options | overrides
     length = found.pop("model.seq_length", None)  # run_recipe.py sets it from that of the data set
+    length = found.pop("dataset.sequence_length", length)
     if length is not None:
         found.setdefault("dataset.seq_length", length)
     for name, moved in (

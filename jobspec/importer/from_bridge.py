@@ -164,6 +164,8 @@ def _owned(key: str, text: str, said: str, sections: Sections) -> None:
         if literal is not None:
             sections.pending.setdefault("fields", {})[key] = read_value(literal)
         return
+    if pointer == "/data/root":
+        sections.pending["root"] = key
     word = text if has_hole(text) else _as_word(text, str(schema_of(pointer).get("type")))
     if pointer == "/training/seq_length" and sections.get(pointer) is not None:
         _same_length(word, said, sections)
@@ -223,6 +225,10 @@ def _complete(sections: Sections) -> None:
                 "task", f"the mode is not said, and the recipe `{recipe}` does not tell it", sections.line
             )
         tree["task"] = mode or "pretrain"
+    root = sections.pending.pop("root", None)
+    if root and sections.get("/data/dataset") is None:  # of the recipe's own data set
+        tree.setdefault("overrides", {})[root] = sections.get("/data/root")
+        sections.drop("/data/root")
     missing = [size for size in _SIZES if sections.get(f"/parallelism/{size}") is None]
     if missing and sections.get("/parallelism") is None:
         sections.report.open(

@@ -243,6 +243,7 @@ class Reader:
         before = len(self.script.launches)
         for inner in calls:
             if is_sync(inner.argv):
+                self._tell_sync(inner)
                 syncs = "local" if inner.only_rank else "rank"
                 continue
             program = read_program(inner.argv)
@@ -253,6 +254,12 @@ class Reader:
         if syncs and len(self.script.launches) == before:
             launch = Launch(call, calls[-1], Invocation(), options, syncs=syncs, kind="sync", folder=calls[-1].folder)
             self.script.launches.append(launch)
+
+    def _tell_sync(self, inner: Call) -> None:
+        further = [word for word in inner.argv[2:] if word not in ("--frozen", "--locked", "--quiet", "-q")]
+        if further:
+            shown = self.holes.show(" ".join(further))
+            self.report.left("sync-options", f"`uv sync {shown}`: a manifest's warm-up is `uv sync` alone", inner.line)
 
     @staticmethod
     def _is_other_program(inner: Call, calls: list[Call]) -> bool:
@@ -326,4 +333,5 @@ def _shell_text(words: list[str]) -> tuple[str | None, tuple[str, ...]]:
 
 
 def is_sync(argv: tuple[str, ...]) -> bool:
+    """Whether a command installs the packages of a project."""
     return [posixpath.basename(argv[0]), *argv[1:2]] == ["uv", "sync"]

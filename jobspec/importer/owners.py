@@ -37,6 +37,7 @@ class Context(NamedTuple):
     manifest: Effect
     report: Report
     variables: Mapping[str, str]
+    helpers: tuple[str, ...]
 
     def launches(self, one: Deviation) -> tuple[Launch, Launch]:
         """Return the two launches that a difference is one of."""
@@ -136,7 +137,20 @@ _SAID: dict[str, Callable[[Deviation, Context], bool]] = {
     "time": _job("time"),
     "partition": _job("partition"),
     "account": _job("account"),
-    "gpus": _job("gpus-per-node", "cpus on a node"),
+    "gpus": lambda one, _: (
+        (one.part == "job" and one.name == "gpus-per-node" and one.script is None)
+        or (one.part == "layout" and one.name in ("ranks", "tasks on a node", "first rank"))
+    ),
+    "mounts": lambda one, _: one.part == "container" and one.name.startswith("mount ") and one.script is None,
+    "variable-of-all": lambda one, context: (
+        one.part == "environment"
+        and one.script is None
+        and any(
+            f"`{one.name}`" in finding.message
+            for finding in context.report.findings(About.CHANGED)
+            if finding.name == "variable-of-all"
+        )
+    ),
     "image": lambda one, _: one.part == "container" and one.name == "image",
     "run-time-part": _run_time_part,
     "samples": _samples,
@@ -209,7 +223,19 @@ def _in_folder(one: Deviation, context: Context) -> bool:
 
 def _is_unsaid_folder(one: Deviation, context: Context) -> bool:
     """Whether the script leaves the folder to the image: then the sandbox has that of the submission there."""
-    return one.script == "/job" and context.launches(one)[1].container is not None
+    return one.script == "/job" or context.launches(one)[0].container is not None and one.script is None
+
+
+def _is_ranks_of_node(one: Deviation, context: Context) -> bool:
+    return one.script is None and any(
+        str(task.ranks) == one.manifest for launch in context.script.launches for task in launch.tasks.values()
+    )
+
+
+def _is_captured(one: Deviation, context: Context) -> bool:
+    """Whether a program only prints a value for the script, which is compared where it is used."""
+    program = re.match(r"(\S*python[0-9.]*) +(?:-|-c .*)\Z", one.script or "", re.DOTALL)
+    return program is not None and one.manifest is None and one.script not in context.helpers
 
 
 def _replaces_torchrun(one: Deviation, context: Context) -> bool:
@@ -237,13 +263,16 @@ _WAYS = (
     _Way("home", "container", "(no-)?container-mount-home", "the home folder is mounted where the manifest says so"),
     _Way("writable", "container", "container-writable", "packages are written into the container", _added),
     _Way("cpus", "options", "cpus-per-task", "srun does not take the CPUs of a task from sbatch", _added),
+    _Way("gpus", "options", "gpus-per-node|gres|gpus-per-task", "a step has the GPUs of its job", _dropped),
+    _Way("gpus", "job", "gpus-per-node", "a node has as many GPUs as ranks", _is_ranks_of_node),
     _Way("no-kill", "options", "no-kill", "a job whose node is gone cannot go on", _dropped),
     _Way("cpu-bind", "options", "cpu-bind", "", lambda one, _: False),
     _Way("folder", "folder", "", "the script leaves the folder to the image; a manifest has one", _is_unsaid_folder),
     _Way("folder", "program", "", "the same program in that folder", _in_folder),
     _Way("port", "layout", "--master_port", "the port follows the number of the job"),
     _Way("rendezvous", "layout", "--rdzv_.*|--master_.*", "the nodes meet at the first one",
-         lambda one, context: context.launches(one)[0].nodes == 1 or one.name != "--master_addr"),
+         lambda one, context: (
+             context.launches(one)[0].nodes == 1 or one.name != "--master_addr" or one.script == "")),
     _Way("starts-ranks", "layout", ".*", "Slurm starts a task for each rank", _replaces_torchrun),
     _Way("layout", "arguments", ".*", "the layout is passed on whole", _is_layout),
     _Way("mode", "arguments", "/task", "the mode is said", _added),
@@ -256,6 +285,9 @@ _WAYS = (
          "the learning rate decays over the iterations", _follows_iterations),
     _Way("warm-up", "launches", "besides", "packages are synced once, before the ranks start",
          lambda one, _: (one.script or one.manifest or "").split()[:3] in (["uv", "sync"], ["uv", "sync", "--frozen"])),
+    _Way("captured", "launches", "besides", "what it prints is in the values that are compared", _is_captured),
+    _Way("prints", "launches", "besides", "it only prints", lambda one, _: one.manifest is None and re.match(
+        r"(?:nvidia-smi|squeue|sinfo|sacct|hostname|git (?:rev-parse|log|status|describe))\b", one.script or "") is not None),
     _Way("login", "launches", "besides", "the variable does the same",
          lambda one, _: one.manifest is None and " login" in (one.script or "")),
 )  # fmt: skip

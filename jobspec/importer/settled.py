@@ -13,7 +13,7 @@ from jobspec.spec.environment import names_secret
 if TYPE_CHECKING:
     from jobspec.importer.shell_tree import Node
 
-_PATH_LIKE = re.compile(r"PATH|DIR|ROOT|FOLDER|IMAGE|FILE|WORKSPACE|(?:\A|_)FS\Z|HOME|CHECKPOINT", re.IGNORECASE)
+_PATH_LIKE = re.compile(r"PATH|DIR|ROOT|FOLDER|IMAGE|FILE|MOUNT|WORKSPACE|(?:\A|_)FS\Z|HOME|CHECKPOINT", re.IGNORECASE)
 
 
 class Settled(NamedTuple):
@@ -34,6 +34,7 @@ class Settlements:
     """The conditions of one script."""
 
     def __init__(self) -> None:
+        self.files: list[str] = []  # patterns that stand for files, and were taken for one
         self._found: dict[tuple[int, int], Settled | None] = {}
 
     def add(self, node: Node, *, holds: bool, sets: tuple[str, ...] = ()) -> None:

@@ -5,7 +5,7 @@ Compared is the script as the import took it (`Result.taken`), with the manifest
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os.path
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,7 +15,9 @@ from jobspec.importer.deviations import Deviation, deviations
 from jobspec.importer.effects import effect_of
 from jobspec.importer.owners import Context, Owner, owner_of
 from jobspec.importer.verdict import own_variables
+from jobspec.importer.holes import has_hole
 from jobspec.trace.inputs import Options, TraceError, trace_text
+from jobspec.trace.sandbox import ROOT, SUBMIT_FOLDER
 
 # What the sandbox says of itself.
 _OF_THE_SANDBOX = {"HOME": "/home/user", "USER": "user"}
@@ -54,7 +56,8 @@ def verify(wanted: Wanted, result: Result, *, all_ranks: bool = False) -> Verifi
         return Verified([], "the manifest does not compile with what has to be filled in")
     text = result.taken if result.taken.startswith("#!") else f"#!/bin/bash\n{result.taken}"
     given = dict(result.given) | dict(wanted.given)
-    options = Options(environment=given | _secrets(result), arguments=wanted.arguments, all_ranks=all_ranks)
+    environment = given | {name: f"secret-of-{name}" for name in result.secrets}
+    options = Options(environment=environment, fakes=_fakes(taken), arguments=wanted.arguments, all_ranks=all_ranks)
     try:
         documents = [
             trace_text(text, wanted.source, options),
@@ -69,13 +72,19 @@ def verify(wanted: Wanted, result: Result, *, all_ranks: bool = False) -> Verifi
     effects = [effect_of(document) for document in documents]
     if not effects[0].launches:
         return Verified([], "the script starts nothing that is a launch")
-    context = Context(*effects, taken.report, own_variables(compiled.spec) if compiled.spec else {})
+    variables = own_variables(compiled.spec) if compiled.spec else {}
+    context = Context(effects[0], effects[1], taken.report, variables, taken.helpers)
     found = [(one, owner_of(one, context)) for one in deviations(*effects)]
     return Verified(found, ranks=sum(len(one.tasks) for one in effects[0].launches))
 
 
-def _secrets(result: Result) -> Mapping[str, str]:
-    return {name: f"secret-of-{name}" for name in result.secrets}
+def _fakes(taken: Result) -> dict[str, str]:
+    """Return the files that a script looks for, and the programs that it starts by their paths, which write down that."""
+    recorded = f'#!/bin/sh\nexec {ROOT}/bin/record-as "$0" "$@"\n'
+    known = ("/bin/", "/usr/", "/sbin/", "/run/", "/proc/", "/dev/")
+    found = {path: "" for path in taken.files} | dict.fromkeys(taken.programs, recorded)
+    whole = {os.path.normpath(os.path.join(SUBMIT_FOLDER, path)): text for path, text in found.items()}
+    return {path: text for path, text in whole.items() if not has_hole(path) and not path.startswith(known)}
 
 
 def _problem(document: dict[str, Any]) -> str:
