@@ -71,7 +71,7 @@ def _asked(effect: Effect) -> dict[str, str]:
         found["mem"] = "0"
     for name in ("ntasks", "ntasks-per-node"):  # of a step: its launch has them
         found.pop(name, None)
-    return {name: value for name, value in found.items() if value or name not in ("gpus-per-node",)}
+    return {name: value for name, value in found.items() if value or name != "gpus-per-node"}
 
 
 def _of_launch(index: int, one: Launch, other: Launch) -> Iterator[Deviation]:
@@ -110,7 +110,7 @@ def _at(launch: Launch, place: Place) -> Task | None:
 def _layout(launch: Launch) -> dict[str, str]:
     tasks = list(launch.tasks.values())
     ranks = tasks[0].ranks if tasks else 1
-    total = launch.count * ranks if isinstance(ranks, int) else f"{launch.count} times {ranks}"
+    total = launch.tasks_in_all * ranks if isinstance(ranks, int) else f"{launch.tasks_in_all} times {ranks}"
     return {"nodes": str(launch.nodes), "ranks": str(total), "tasks on a node": str(launch.tasks_per_node)}
 
 

@@ -51,7 +51,7 @@ class Launch(NamedTuple):
 
     nodes: int
     tasks_per_node: int
-    count: int
+    tasks_in_all: int
     container: dict[str, Any] | None
     options: dict[str, Any]
     tasks: dict[Place, Task]
@@ -106,9 +106,9 @@ def _converted(program: dict[str, Any]) -> Effect:
             node * gpus + local,
             1,
             node * gpus + local,
-            posixpath.normpath(posixpath.join(program["argv"][0], "..", "..", "..", CONVERSION)),
+            posixpath.join(program["cwd"], CONVERSION),
             arguments(CONVERSION, submitted.words, invocation),
-            posixpath.normpath(posixpath.join(program["argv"][0], "..", "..", "..")),
+            program["cwd"],
             program["environment"],
             {},
             synced=False,

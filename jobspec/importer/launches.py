@@ -145,6 +145,7 @@ class Reader:
         follower = Follower(state)
         follower.follow(text)
         if self._depth == 0:
+            follower.settled.files += self.script.settled.files
             self.script.settled = follower.settled
         self._calls(state.calls, follower.guarded)
         for name, line in state.wanted.items():
@@ -227,6 +228,7 @@ class Reader:
         follower = Follower(state)
         follower.follow(text)
         self.script.ranks = state.ranks or self.script.ranks
+        self.script.settled.files += follower.settled.files
         for name, line in state.wanted.items():
             self.script.wanted.setdefault(name, line)
         found: list[Call] = []

@@ -141,7 +141,19 @@ _SAID: dict[str, Callable[[Deviation, Context], bool]] = {
         (one.part == "job" and one.name == "gpus-per-node" and one.script is None)
         or (one.part == "layout" and one.name in ("ranks", "tasks on a node", "first rank"))
     ),
-    "mounts": lambda one, _: one.part == "container" and one.name.startswith("mount ") and one.script is None,
+    "mounts": lambda one, _: (
+        one.part == "container"
+        and one.name.startswith("mount ")
+        and (one.script is None or one.name.startswith("mount :"))
+    ),
+    "unknown-value": lambda one, context: (
+        one.part == "arguments"
+        and one.manifest is None
+        and any(
+            re.match(rf"`(?:--)?{re.escape(one.name)}` is ", finding.message)
+            for finding in context.report.findings(About.OPEN)
+        )
+    ),
     "variable-of-all": lambda one, context: (
         one.part == "environment"
         and one.script is None
@@ -241,7 +253,7 @@ def _is_captured(one: Deviation, context: Context) -> bool:
 def _replaces_torchrun(one: Deviation, context: Context) -> bool:
     """Whether Slurm starts the ranks that one torchrun, or one process, has started on a node."""
     mine, theirs = context.launches(one)
-    return not mine.options and mine.count == 1 and theirs.count >= 1
+    return not mine.options and mine.tasks_in_all == 1 and theirs.tasks_in_all >= 1
 
 
 _WAYS = (
