@@ -9,9 +9,6 @@ from typing import Any, NamedTuple
 from jobspec.importer.effects import Effect, Launch, Place, Task
 from jobspec.trace.compare import normal_time, pairs
 
-#: What can differ, in the order in which it is told.
-PARTS = ("exit", "job", "launches", "layout", "container", "options", "program", "arguments", "folder", "environment")
-
 
 class Deviation(NamedTuple):
     """One thing that differs; ``None`` is where a side has it not.
@@ -19,7 +16,7 @@ class Deviation(NamedTuple):
     Attributes:
         launch: the number of the launch, ``None`` where it is the whole job's.
         ranks: the tasks that differ in it by Slurm's numbers, of those that were run; empty where it is no task's.
-        part: one of `PARTS`.
+        part: what kind of thing it is; `schemas/v1/import.schema.json` lists them.
         name: what of it.
         script, manifest: the two values.
     """
