@@ -122,6 +122,9 @@ def _add_import(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", metavar="FILE|DIR", help="where to write; default: standard output")
     parser.add_argument("--force", action="store_true", help="overwrite what is there")
+    parser.add_argument(
+        "--verify", action="store_true", help="run script and manifest under stand-ins, and show what differs"
+    )
     parser.add_argument("--format", choices=("human", "json"), default="human", help="how the report is printed")
 
 

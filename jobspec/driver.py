@@ -63,6 +63,15 @@ class Session:
         tree = load(path, sink)
         if tree is None or not check_kind("job", tree, sink):
             return Compiled(sink)
+        return self._compile(tree, target, sink)
+
+    def compile_text(self, text: str, path: str) -> Compiled:
+        """Compile the text of a job manifest that is in no file; ``path`` is how messages name it."""
+        sink = Sink(path)
+        tree = parse(Source(path, text), sink)
+        return self._compile(tree, None, sink) if tree else Compiled(sink)
+
+    def _compile(self, tree: Mapping, target: str | None, sink: Sink) -> Compiled:
         planned, found = self._plan(tree, target, sink)
         if planned.plan is None or found is None:
             return planned

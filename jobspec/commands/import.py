@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import sys
+from typing import Any
 
 from jobspec.commands.output import print_text, say_usage
 from jobspec.files import Staging
@@ -28,25 +29,47 @@ def run(arguments: argparse.Namespace) -> int:
     is_script = words[0] == "-" or os.path.exists(words[0])
     source = ("<stdin>" if words[0] == "-" else words[0]) if is_script else "<command>"
     try:
-        result = convert(
-            Wanted(
-                text=_read(words[0]) if is_script else _command(words),
-                source=source,
-                name=arguments.name,
-                nodes=arguments.nodes,
-                time=arguments.time,
-                given=dict(one.split("=", 1) for one in arguments.set),
-                arguments=tuple(words[1:]) if is_script else (),
-                cluster=load_cluster(arguments.cluster, _folder(arguments)) if arguments.cluster else None,
-                cluster_name=_SITE,
-            )
+        wanted = Wanted(
+            text=_read(words[0]) if is_script else _command(words),
+            source=source,
+            name=arguments.name,
+            nodes=arguments.nodes,
+            time=arguments.time,
+            given=dict(one.split("=", 1) for one in arguments.set),
+            arguments=tuple(words[1:]) if is_script else (),
+            cluster=load_cluster(arguments.cluster, _folder(arguments)) if arguments.cluster else None,
+            cluster_name=_SITE,
         )
+        result = convert(wanted)
     except ImportFailedError as error:
         place = f"{source}:{error.line}" if error.line else source
         said = failed(error.report, source) if error.report else ""
         _say(f"{said}jobspec: error: {place}: {error}\n")
         return 1
-    return _output(result, source, arguments)
+    if not arguments.verify:
+        return _output(result, source, arguments)
+    return _verified(wanted, result, source, arguments)
+
+
+def _verified(wanted: Wanted, result: Result, source: str, arguments: argparse.Namespace) -> int:
+    """Compare as well; without a sandbox that is no success, whatever the import comes to."""
+    from jobspec.importer import verify_text
+    from jobspec.importer.verify import verify
+    from jobspec.trace.sandbox import SandboxError
+
+    try:
+        verified = verify(wanted, result)
+    except SandboxError as error:
+        from jobspec.commands.trace import SANDBOX_HELP
+
+        _output(result, source, arguments)
+        _say(f"jobspec: error: nothing was compared, since no sandbox can be made on this machine: {error}\n")
+        _say(SANDBOX_HELP)
+        return 2
+    code = _output(result, source, arguments, verify_text.content(verified))
+    if arguments.format != "json":
+        _say(verify_text.human(verified))
+    return code or int(not verified.same)
 
 
 def _usage_mistake(arguments: argparse.Namespace) -> str | None:
@@ -87,7 +110,7 @@ def _folder(arguments: argparse.Namespace) -> str:
     return output if os.path.isdir(output) or output.endswith("/") else os.path.dirname(output)
 
 
-def _output(result: Result, source: str, arguments: argparse.Namespace) -> int:
+def _output(result: Result, source: str, arguments: argparse.Namespace, verified: dict[str, Any] | None = None) -> int:
     texts: dict[str, str | None] = {"manifest": result.manifest, "cluster": result.cluster}
     if arguments.output in (None, "-"):
         texts = {"manifest": result.alone, "cluster": None}
@@ -96,7 +119,7 @@ def _output(result: Result, source: str, arguments: argparse.Namespace) -> int:
         if refused:
             return say_usage(f"{refused} is there already; --force overwrites it")
     if arguments.format == "json":
-        print_text(as_json(result.report, source, result.name, texts, compiles=result.compiles))
+        print_text(as_json(result.report, source, result.name, texts, verified, compiles=result.compiles))
     else:
         if arguments.output in (None, "-"):
             print_text(result.alone)

@@ -13,10 +13,13 @@ from jobspec.commands.output import print_text, say_usage
 from jobspec.trace.inputs import Options, TraceError, trace
 from jobspec.trace.sandbox import Limits, SandboxError
 
-_HELP = """\
+#: What to do where there is none.
+SANDBOX_HELP = """\
 help: the sandbox needs Linux with user namespaces (/proc/sys/user/max_user_namespaces above 0; on Ubuntu
-      kernel.apparmor_restrict_unprivileged_userns=0; in a container the right to make them and to mount /proc);
-      `--unsafe` runs the script without one, where it can do whatever you can
+      kernel.apparmor_restrict_unprivileged_userns=0; in a container the right to make them and to mount /proc)
+"""
+_UNSAFE = """\
+      or `--unsafe`, which runs the script without one, where it can do whatever you can
 """
 _MOST_FILE = 16 << 20
 
@@ -64,7 +67,7 @@ def traced(path: str, arguments: argparse.Namespace) -> dict[str, Any] | None:
         else:
             sys.stderr.write(f"jobspec: error: {path}: {error}\n")
     except SandboxError as error:
-        sys.stderr.write(f"jobspec: error: no sandbox can be made on this machine: {error}\n{_HELP}")
+        sys.stderr.write(f"jobspec: error: no sandbox can be made on this machine: {error}\n{SANDBOX_HELP}{_UNSAFE}")
     return None
 
 

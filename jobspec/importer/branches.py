@@ -37,7 +37,7 @@ class Brancher(Starter):
                 self.guarded.add(len(self.state.calls))
             return status
         if condition and not wanted and _ends(right):
-            self._guard(left, right)
+            self.settled.add(left, holds=True, sets=self._guard(left, right))
             return True
         return self.run(right)
 
@@ -55,15 +55,18 @@ class Brancher(Starter):
     def _unknown_list(self, left: Node, right: Node, *, wanted: bool) -> bool | None:
         self._must_be_known()
         if _ends(right):
+            self.settled.add(left, holds=not wanted)
             self.guarded.add(len(self.state.calls))
             return True
         asked = conditions.file_tested(left, self.expander)
         if asked:
             path, there = asked
+            self.settled.add(left, holds=wanted if there != wanted else not wanted)
             return self._with_unless(path, right) if there != wanted else True
         if _RANK.search(text_of(left)):
             return self._on_a_rank(left, right)
         self._assume(left, "does not hold")
+        self.settled.add(left, holds=False)
         return None if wanted else self.run(right)
 
     def _run_if_statement(self, node: Node) -> bool | None:
@@ -75,7 +78,7 @@ class Brancher(Starter):
         status = self._test(condition)
         if status is True:
             if body and _ends(body[-1]) and condition is not None:
-                self._guard(condition, body[-1], body)
+                self.settled.add(condition, holds=False, sets=self._guard(condition, body[-1], body))
                 return True
             return self._sequence(body)
         if status is False:
@@ -105,11 +108,13 @@ class Brancher(Starter):
     def _unknown_branch(self, condition: Node, body: list[Node], others: list[Node]) -> bool | None:
         self._must_be_known()
         if body and _ends(body[-1]):
+            self.settled.add(condition, holds=False)
             self.guarded.add(len(self.state.calls))
             return self._otherwise(others)
         asked = self._file_asked(condition)
         if asked:
             path, there = asked
+            self.settled.add(condition, holds=not there)
             self.state.unless, before = path, self.state.unless
             try:
                 return self._otherwise(others) if there else self._sequence(body)
@@ -122,8 +127,10 @@ class Brancher(Starter):
                     self._on_a_rank(condition, statement)
             return None
         if len(others) == 1 and others[0].type == "else_clause" and _ends(others[0]):
+            self.settled.add(condition, holds=True)
             return self._sequence(body)
         self._assume(condition, "is decided when the job runs; it was taken not to hold")
+        self.settled.add(condition, holds=False)
         return self._otherwise(others)
 
     def _otherwise(self, others: list[Node]) -> bool | None:
@@ -187,8 +194,8 @@ class Brancher(Starter):
         finally:
             self.state.only_rank = before
 
-    def _guard(self, condition: Node, end: Node, body: list[Node] | None = None) -> None:
-        """Pass over a check that would end the script: what it wants is taken to be there."""
+    def _guard(self, condition: Node, end: Node, body: list[Node] | None = None) -> tuple[str, ...]:
+        """Pass over a check that would end the script; return the variables that are taken to be set for it."""
         self._must_be_known()
         if text_of(end).strip() in ("return", "return 0"):
             raise EndError(function=True)
@@ -197,10 +204,11 @@ class Brancher(Starter):
         for name in empty:
             self.state.require(name, self.line(condition))
         if empty:
-            return
+            return tuple(empty)
         said = next((text for node in body or [end] if (text := self._said(node))), "")
         ending = f": {self.state.holes.show(said)}" if said else ""
         self.state.report.bug("own-check", f"a check of the script itself would end it{ending}", self.line(condition))
+        return ()
 
     def _refused(self, node: Node, subject: str, body: list[Node]) -> None:
         """Report a branch of ``case`` that ends the script: without a value it is one that the user gives."""

@@ -82,6 +82,7 @@ class ContainerReader(Surroundings):
         if not mount:
             return None
         if self.holes.alone(mount):
+            self.report.wanted.update(self.holes.within(mount))
             self.report.open("mounts", f"the mounts are `{self.holes.show(mount)}`: put them in", line)
             return None
         parts = [
@@ -89,6 +90,7 @@ class ContainerReader(Surroundings):
         ]
         literal = ":".join(part or "" for part in parts)
         if literal.startswith(":"):
+            self.report.wanted.update(self.holes.within(mount))
             self.report.open("mounts", f"the mount `{literal}` has no folder of the host: put it in", line)
             return None
         if misfit(literal, {"type": "string", "pattern": load("job")["$defs"]["mount"]["pattern"]}):

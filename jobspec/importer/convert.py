@@ -6,13 +6,14 @@ import re
 from dataclasses import dataclass, field
 
 from jobspec.importer import comments, yaml_text
-from jobspec.importer.holes import Holes
+from jobspec.importer.holes import Holes, Kind
 from jobspec.importer.job import OWN_MARK, Imported, make_job, slurm_options
-from jobspec.importer.launches import Reader
+from jobspec.importer.launches import Reader, Script
 from jobspec.importer.mistakes import find_mistakes
 from jobspec.importer.report import Report
 from jobspec.importer.scale import scale
 from jobspec.importer.sections import Tree
+from jobspec.importer.settled import filled, stand_in
 from jobspec.importer.shell_tree import ImportFailedError, mark_placeholders
 from jobspec.importer.site import Site, propose_cluster, with_cluster
 from jobspec.importer.state import GaveUpError
@@ -48,7 +49,13 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A manifest, in one text with its cluster and as two, and the report."""
+    """A manifest, in one text with its cluster and as two, and the report.
+
+    ``taken`` is the script in which each condition has the outcome that was taken for granted, and stand-ins are in
+    the place of what has to be filled in; ``given`` are the variables that it needs besides, and ``secrets`` the names
+    of those that nobody may see. ``files`` are what it looks for, ``programs`` what it starts by a path, ``helpers`` what it
+    starts beside its launches: all as far as they are known.
+    """
 
     name: str
     alone: str
@@ -56,6 +63,12 @@ class Result:
     cluster: str | None
     report: Report
     compiles: bool
+    taken: str = ""
+    given: dict[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    helpers: tuple[str, ...] = ()
 
 
 def convert(wanted: Wanted) -> Result:
@@ -68,7 +81,8 @@ def convert(wanted: Wanted) -> Result:
     holes, report = Holes(), Report()
     report.show = holes.show
     try:
-        imported = _read(wanted, holes, report)
+        script, text = _follow(wanted, holes, report)
+        imported = _read(script, text, wanted, holes, report)
         site = _place(imported, wanted, report)
     except (RecursionError, GaveUpError):
         raise ImportFailedError("the script is too long to be followed, or goes on for ever") from None
@@ -82,16 +96,49 @@ def convert(wanted: Wanted) -> Result:
     alone = yaml_text.render(whole(site), notes) if site.proposed else manifest
     cluster = yaml_text.render(site.cluster, _cluster_notes(site.cluster)) if site.proposed else None
     texts = [redact(text) if text else text for text in (alone, manifest, cluster)]
-    return Result(str(site.tree["name"]), texts[0] or "", texts[1] or "", texts[2], report, compiles)
+    return Result(
+        str(site.tree["name"]),
+        texts[0] or "",
+        texts[1] or "",
+        texts[2],
+        report,
+        compiles,
+        *_taken(script, text, holes, report),
+        tuple(site.tree.get("secrets", ())),
+        *_needed(script),
+    )
 
 
-def _read(wanted: Wanted, holes: Holes, report: Report) -> Imported:
+def _taken(script: Script, text: str, holes: Holes, report: Report) -> tuple[str, dict[str, str]]:
+    named = [hole.name for hole in report.wanted if hole.kind in (Kind.UNSET, Kind.REQUIRED)]
+    named += [name for name, value in script.values.items() if _is_required(value, holes)]
+    given = {name: stand_in(name) for name in named if not names_secret(name)}
+    return filled(script.settled.applied(text), holes.markers(), report.wanted), given
+
+
+def _needed(script: Script) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return the files that a script looks for, the programs that it starts by a path, and those beside its launches."""
+    calls = [launch.call for launch in script.launches] + script.extra
+    programs = {call.argv[0] for call in calls if "/" in call.argv[0]}
+    helpers = {" ".join(call.argv) for call in script.extra}
+    return tuple(script.settled.files), tuple(sorted(programs)), tuple(sorted(helpers))
+
+
+def _is_required(value: object, holes: Holes) -> bool:
+    hole = holes.alone(value) if isinstance(value, str) else None
+    return hole is not None and hole.kind is Kind.REQUIRED
+
+
+def _follow(wanted: Wanted, holes: Holes, report: Report) -> tuple[Script, str]:
     if OWN_MARK in wanted.text and "\nexec salloc" in wanted.text:
         raise ImportFailedError(
             "this is jobspec's script of a shell, which holds the job's program as a comment: import its sbatch script"
         )
     text = mark_placeholders(wanted.text, holes)
-    script = Reader(holes, report, wanted.given, wanted.arguments).read(text)
+    return Reader(holes, report, wanted.given, wanted.arguments).read(text), text
+
+
+def _read(script: Script, text: str, wanted: Wanted, holes: Holes, report: Report) -> Imported:
     unset = [f"`{name}`" for name in sorted(script.wanted) if name not in script.values and not names_secret(name)]
     if unset:
         report.left("unset-variables", f"{', '.join(unset)}: read by the script and set nowhere; taken as empty")

@@ -31,6 +31,7 @@ class EnvironmentReader(Surroundings):
             for name, value in launch.environment.items():
                 self._sort(name, value, launch, text, own=own)
             self._secrets |= dict.fromkeys(self._inherited_secrets(launch))
+        self._tell_all(launches)
         for why in dict.fromkeys(self._dropped.values()):
             named = ", ".join(f"`{name}`" for name in sorted(self._dropped) if self._dropped[name] == why)
             self.report.left("variables", f"{named}: {why}")
@@ -53,6 +54,13 @@ class EnvironmentReader(Surroundings):
             if literal is not None:
                 self._tell_difference(name, self._variables.get(name, literal), literal, launch.call.line)
                 self._variables[name] = literal
+
+    def _tell_all(self, launches: list[Launch]) -> None:
+        """Report the variables that only some launches have: a job has one environment."""
+        some = [name for name in self._variables if any(name not in launch.environment for launch in launches)]
+        if some:
+            named = ", ".join(f"`{name}`" for name in sorted(some))
+            self.report.changed("variable-of-all", f"{named}: set for some launches, and now for all of the job")
 
     def _inherited_secrets(self, launch: Launch) -> list[str]:
         """Return what a launch passes on, or the script insists on, and nobody but the submitting shell sets."""
@@ -96,6 +104,12 @@ class EnvironmentReader(Surroundings):
     def _variable(self, name: str, value: str, line: int) -> str | None:
         if name == "PYTHONPATH" or name.endswith("PATH"):
             parts = [part for part in value.split(":") if part and not has_hole(part)]
+            if name == "PYTHONPATH" and parts and "" in self.holes.fill(value, {Kind.UNSET: ""}).split(":"):
+                self.report.changed(
+                    "empty-path-part",
+                    "`PYTHONPATH` has an empty part, the working directory to Python; it is left out",
+                    line,
+                )
             opened = [part for part in value.split(":") if has_hole(part) and not self.holes.alone(part)]
             parts += [self.literals.path(part, f"`{name}`", line) or "" for part in opened]
             return ":".join(part for part in parts if part) or None

@@ -15,7 +15,7 @@ from jobspec.importer.schema_fit import schema_of
 from jobspec.importer.sections import Sections
 
 # Options of run_recipe.py for fields that have a key: scripts/training/run_recipe.py:191, _COMMON_OVERRIDES.
-_OPTIONS = {
+OPTIONS = {
     "max-steps": "train.train_iters",
     "ms": "train.train_iters",
     "global-batch-size": "train.global_batch_size",
@@ -44,7 +44,7 @@ _OPTIONS = {
     "load-dir": "checkpoint.load",
     "save-interval": "checkpoint.save_interval",
 }
-_PLACES = {
+PLACES = {
     "recipe": "/recipe",
     "model": "/recipe",
     "mode": "/task",
@@ -86,7 +86,7 @@ def _option(word: str, rest: list[str], sections: Sections) -> None:
     if name in _SWITCHES:
         sections.report.left("switch", f"`{word}` has no key in a manifest", sections.line)
         return
-    if name not in _OPTIONS and name not in _PLACES:
+    if name not in OPTIONS and name not in PLACES:
         sections.report.bug(
             "rejected-argument", f"`run_recipe.py` has no option `{word}`, and refuses it", sections.line
         )
@@ -98,10 +98,10 @@ def _option(word: str, rest: list[str], sections: Sections) -> None:
             sections.report.bug("rejected-argument", f"`{word}` is without a value", sections.line)
             return
         value = rest.pop(0)
-    if name in _PLACES:
-        sections.put_word(_PLACES[name], value, word.partition("=")[0])
+    if name in PLACES:
+        sections.put_word(PLACES[name], value, word.partition("=")[0])
     else:
-        _owned(_OPTIONS[name], value, word.partition("=")[0], sections)
+        _owned(OPTIONS[name], value, word.partition("=")[0], sections)
 
 
 def _override(word: str, sections: Sections) -> None:
@@ -164,6 +164,8 @@ def _owned(key: str, text: str, said: str, sections: Sections) -> None:
         if literal is not None:
             sections.pending.setdefault("fields", {})[key] = read_value(literal)
         return
+    if pointer == "/data/root":
+        sections.pending["root"] = key
     word = text if has_hole(text) else _as_word(text, str(schema_of(pointer).get("type")))
     if pointer == "/training/seq_length" and sections.get(pointer) is not None:
         _same_length(word, said, sections)
@@ -223,6 +225,10 @@ def _complete(sections: Sections) -> None:
                 "task", f"the mode is not said, and the recipe `{recipe}` does not tell it", sections.line
             )
         tree["task"] = mode or "pretrain"
+    root = sections.pending.pop("root", None)
+    if root and sections.get("/data/dataset") is None:  # of the recipe's own data set
+        tree.setdefault("overrides", {})[root] = sections.get("/data/root")
+        sections.drop("/data/root")
     missing = [size for size in _SIZES if sections.get(f"/parallelism/{size}") is None]
     if missing and sections.get("/parallelism") is None:
         sections.report.open(

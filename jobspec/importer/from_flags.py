@@ -144,7 +144,7 @@ def _argument(name: str, values: list[str], flag: Flag | None, sections: Section
     # A list of one is the same words as its only value.
     value: Any = typed if len(typed) > 1 else typed[0] if typed else True
     arguments = sections.tree.setdefault("args", {})
-    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", name):
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         sections.report.left("argument", f"`--{name}`: a manifest has no flags of this form", sections.line)
         return
     if known and flag is None:
@@ -201,12 +201,10 @@ def read_conversion(words: tuple[str, ...], sections: Sections) -> bool:
     if not words or words[0] not in ("import", "export", "roundtrip"):
         return False
     sections.tree |= {"framework": "bridge", "task": words[0]}
-    given, strays = split_flags(
-        tuple(_long(word) for word in words[1:]), dict.fromkeys(_CONVERSION_SWITCHES, Flag("true"))
-    )
+    given, strays = conversion_flags(words[1:])
     known = not strays
     for name, values in given:
-        field = bridge_tools.CONVERSION_FLAGS.get(_CONVERSION_ALIASES.get(name, name))
+        field = bridge_tools.CONVERSION_FLAGS.get(name)
         size = _size(name)
         if field and not values:
             sections.put(f"/conversion/{field}", True, name)
@@ -217,6 +215,13 @@ def read_conversion(words: tuple[str, ...], sections: Sections) -> bool:
         elif name != "device" or values != ["gpu"]:
             known = False
     return known
+
+
+def conversion_flags(words: tuple[str, ...]) -> tuple[Given, list[str]]:
+    """Return the flags of ``run_conversion.py``, each under one of its names, and the words that belong to none."""
+    switches = dict.fromkeys(_CONVERSION_SWITCHES, Flag("true"))
+    given, strays = split_flags(tuple(_long(word) for word in words), switches)
+    return [(_size(name) or _CONVERSION_ALIASES.get(name, name), values) for name, values in given], strays
 
 
 _CONVERSION_SWITCHES = ("trust-remote-code", "overwrite", "low-memory-save", "no-progress", "not-strict")

@@ -54,6 +54,10 @@ class Holes:
             self._known.append(hole)
         return self._markers[hole]
 
+    def markers(self) -> dict[str, Hole]:
+        """Return all holes by their markers."""
+        return {marker: hole for hole, marker in self._markers.items()}
+
     def within(self, text: str) -> list[Hole]:
         """Return the holes of a string, in order."""
         return [self._known[int(number)] for number in _HOLE.findall(text)]

@@ -10,6 +10,7 @@ from jobspec.importer.directives import Option, last, options_of, read_directive
 from jobspec.importer.holes import Holes, Kind
 from jobspec.importer.programs import Invocation, read_program
 from jobspec.importer.report import Report
+from jobspec.importer.settled import Settlements
 from jobspec.importer.shell_tree import heredoc_lines, parse
 from jobspec.importer.state import Call, State
 from jobspec.importer.statements import Follower
@@ -100,6 +101,7 @@ class Script:
         launches: in order.
         extra: other commands that it starts in the tasks, and in the batch part.
         ranks: the ranks that a branch selects, for a profile.
+        settled: how the conditions of its own text were taken.
     """
 
     options: list[Option] = field(default_factory=list)
@@ -111,6 +113,7 @@ class Script:
     stops: bool = True
     shell_options: frozenset[str] = frozenset()
     interactive: bool = False
+    settled: Settlements = field(default_factory=Settlements)
 
 
 class Reader:
@@ -141,6 +144,9 @@ class Reader:
     def _follow(self, text: str, state: State) -> None:
         follower = Follower(state)
         follower.follow(text)
+        if self._depth == 0:
+            follower.settled.files += self.script.settled.files
+            self.script.settled = follower.settled
         self._calls(state.calls, follower.guarded)
         for name, line in state.wanted.items():
             self.script.wanted.setdefault(name, line)
@@ -222,6 +228,7 @@ class Reader:
         follower = Follower(state)
         follower.follow(text)
         self.script.ranks = state.ranks or self.script.ranks
+        self.script.settled.files += follower.settled.files
         for name, line in state.wanted.items():
             self.script.wanted.setdefault(name, line)
         found: list[Call] = []
@@ -237,7 +244,8 @@ class Reader:
         syncs: str | None = None
         before = len(self.script.launches)
         for inner in calls:
-            if _is_sync(inner.argv):
+            if is_sync(inner.argv):
+                self._tell_sync(inner)
                 syncs = "local" if inner.only_rank else "rank"
                 continue
             program = read_program(inner.argv)
@@ -248,6 +256,12 @@ class Reader:
         if syncs and len(self.script.launches) == before:
             launch = Launch(call, calls[-1], Invocation(), options, syncs=syncs, kind="sync", folder=calls[-1].folder)
             self.script.launches.append(launch)
+
+    def _tell_sync(self, inner: Call) -> None:
+        further = [word for word in inner.argv[2:] if word not in ("--frozen", "--locked", "--quiet", "-q")]
+        if further:
+            shown = self.holes.show(" ".join(further))
+            self.report.left("sync-options", f"`uv sync {shown}`: a manifest's warm-up is `uv sync` alone", inner.line)
 
     @staticmethod
     def _is_other_program(inner: Call, calls: list[Call]) -> bool:
@@ -262,7 +276,7 @@ class Reader:
     ) -> None:
         program = read_program(inner.argv)
         if options is None and not program.is_launch:
-            if _is_sync(inner.argv):
+            if is_sync(inner.argv):
                 self.script.launches.append(
                     Launch(call, inner, program, None, syncs="rank", kind="sync", folder=folder)
                 )
@@ -320,5 +334,6 @@ def _shell_text(words: list[str]) -> tuple[str | None, tuple[str, ...]]:
     return None, ()
 
 
-def _is_sync(argv: tuple[str, ...]) -> bool:
+def is_sync(argv: tuple[str, ...]) -> bool:
+    """Whether a command installs the packages of a project."""
     return [posixpath.basename(argv[0]), *argv[1:2]] == ["uv", "sync"]

@@ -49,6 +49,7 @@ class Literals:
         known = self._holes.without(filled)
         if not known or self._holes.alone(text):
             name = {"the account": "account", "the partition": "partition"}.get(what, "unknown-value")
+            self._report.wanted.update(holes)
             self._report.open(name, f"{what} is {self._named(holes)}, which {self._reason(holes)}", line)
             return None
         self._report.changed(
@@ -70,6 +71,7 @@ class Literals:
                 filled = self._holes.without(filled) if len(holes) == 1 else _dropped(filled, marker)
                 continue
             opened = True
+            self._report.wanted.add(hole)
             filled = filled.replace(marker, self._stand_in(hole, first=filled.startswith(marker)))
         if opened:
             self._report.open("path", f"{what} is `{self._holes.show(text)}`: put the path in", line)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
+from jobspec.importer.holes import Hole
 from jobspec.spec.environment import redact
 
 
@@ -36,6 +37,7 @@ class Report:
 
     def __init__(self) -> None:
         self._found: dict[tuple[About, str], Finding] = {}
+        self.wanted: set[Hole] = set()  # what somebody has to fill in
         self.show: Callable[[str], str] = str  # how a value that is not known is written
 
     def add(self, about: About, name: str, message: str, line: int = 0) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from typing import Any
 
 from jobspec.diagnostics.visible import one_line
 from jobspec.importer.report import About, Finding, Report
@@ -51,8 +52,16 @@ def _item(finding: Finding, source: str) -> list[str]:
     return textwrap.wrap(text, 116, initial_indent="  - ", subsequent_indent="    ", break_long_words=False)
 
 
-def as_json(report: Report, source: str, name: str, texts: dict[str, str | None], *, compiles: bool) -> str:
-    """Return manifest, cluster and report as JSON (schemas/v1/import.schema.json)."""
+def as_json(
+    report: Report,
+    source: str,
+    name: str,
+    texts: dict[str, str | None],
+    verified: dict[str, Any] | None = None,
+    *,
+    compiles: bool,
+) -> str:
+    """Return manifest, cluster and report, and a comparison, as JSON (schemas/v1/import.schema.json)."""
     content = {
         "source": source,
         "name": name,
@@ -62,5 +71,6 @@ def as_json(report: Report, source: str, name: str, texts: dict[str, str | None]
             {"about": str(one.about), "name": one.name, "line": one.line or None, "message": one.message}
             for one in report.findings()
         ],
+        "verified": verified,
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -51,11 +51,16 @@ class Sections:
         literal: str | None
         if holds_secret(word):
             return self.literal(word, said) is not None
-        if str(schema.get("pattern", "")).startswith("^/"):
+        if str(schema.get("pattern", "")).startswith("^/") or self._is_home(word):
             literal = self.literals.path(word, f"`{said}`", self.line, self.folder)
         else:
             literal = self.literals.text(word, f"`{said}`", self.line)
         return literal is not None and self.put(pointer, convert(literal, schema), said)
+
+    def _is_home(self, word: str) -> bool:
+        """Whether a word is a path below the home folder."""
+        holes = self.holes.within(word)
+        return bool(holes) and holes[0].name == "HOME" and re.match(rf"{OPEN}[0-9]+{CLOSE}/", word) is not None
 
     def get(self, pointer: str) -> Any:
         """Return the value at a pointer, ``None`` where there is none."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jobspec.importer import builtins
 from jobspec.importer.expand import Expander, bare
+from jobspec.importer.settled import Settlements
 from jobspec.importer.shell_builtins import BUILTINS, assign
 from jobspec.importer.shell_tree import descendants, line_of, parse, text_of
 from jobspec.importer.state import Call, State
@@ -43,6 +44,7 @@ class Starter:
     def __init__(self, state: State) -> None:
         self.state = state
         self.expander = Expander(state, self._output_of)
+        self.settled = Settlements()
         self.functions: dict[str, Node] = {}
         self._depth = 0
         self._captured: list[str] | None = None

@@ -6,6 +6,7 @@ that would end the script passes, and a command succeeds. What was assumed is re
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from jobspec.importer import conditions
@@ -87,11 +88,23 @@ class Follower(Brancher):
         if any((hole := self.state.holes.alone(word)) and hole.kind is Kind.COMMAND for word in words):
             self._assume(node, "goes over what is known when the job runs; it was left out")
             return True
+        self._tell_patterns(node, values, words)
         for word in words[:_MOST_ROUNDS]:
             self.state.set(text_of(name), word)
             if not self._round(body):
                 break
         return True
+
+    def _tell_patterns(self, node: Node, values: list[Node], words: list[str]) -> None:
+        """Report words that the shell would replace by the files that match them."""
+        unquoted = [one for one in values if one.type not in ("string", "raw_string")]
+        for word in words if unquoted else ():
+            if "/" in word and re.search(r"[*?]", word):
+                self.settled.files.append(word)
+                what = (
+                    f"`{self.state.holes.show(word)}` stands for the files that match it; it was taken as it is written"
+                )
+                self.state.report.open("files", f"{what}: put them in", self.line(node))
 
     def _run_c_style_for_statement(self, node: Node) -> bool | None:
         parts = {name: node.child_by_field_name(name) for name in ("initializer", "condition", "update", "body")}

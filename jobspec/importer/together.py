@@ -31,15 +31,19 @@ def _field(fields: dict[str, Any], *names: str) -> Any:
     return value
 
 
+_LEFT_TO_SAVE = 10  # minutes, where only the program says when it ends
+
+
 def _minutes(sections: Sections, fields: dict[str, Any], resources: Tree) -> None:
     minutes = _field(fields, "train.exit_duration_in_mins", "exit-duration-in-mins")
     if minutes is None:
         return
-    if not resources.get("time"):
-        what = f"the program ends by itself after {minutes} minutes: with `--time` that is `minutes_before_limit`"
-        sections.report.left("minutes", what, sections.line)
-        return
-    limit = seconds(resources["time"]) // 60
+    if not resources.get("time") and str(minutes).isdecimal() and 0 < int(minutes) < 1_000_000:
+        longer = int(minutes) + _LEFT_TO_SAVE
+        resources["time"] = f"{longer // 60}:{longer % 60:02}:00"
+        what = f"no time limit is known: {_LEFT_TO_SAVE} minutes more than the {minutes} after which the program ends"
+        sections.report.open("time", f"{what} by itself were put in (`--time` sets it)", sections.line)
+    limit = seconds(resources["time"]) // 60 if resources.get("time") else 0
     left = limit - int(minutes) if str(minutes).isdecimal() else 0
     if left > 0:
         sections.put("/checkpoint/minutes_before_limit", min(left, 1440), "exit-duration-in-mins")

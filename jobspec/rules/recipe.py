@@ -127,6 +127,8 @@ def override_of_a_section(spec: Spec, report: Report) -> None:
         pointer = next(
             (owned[name] for end in range(len(parts), 0, -1) if (name := ".".join(parts[:end])) in owned), None
         )
+        if pointer == "/data/root" and spec.data.dataset is None:
+            continue  # of the recipe's own data set, which has no name here
         if pointer:
             place = pointer[1:].replace("/", ".")
             report(

@@ -183,7 +183,7 @@ def _step(step: dict[str, Any], calls: list[Call], expected: dict[str, str]) -> 
     return {
         "options": dict(sorted(options.items())),
         "unknown_options": step["unknown"],
-        "container": _container(step["options"]),
+        "container": container_of(step["options"]),
         "tasks": step["tasks"],
         "nodes": len(names),
         "node_names": names,
@@ -194,7 +194,7 @@ def _step(step: dict[str, Any], calls: list[Call], expected: dict[str, str]) -> 
     }
 
 
-def _container(options: dict[str, Any]) -> dict[str, Any] | None:
+def container_of(options: dict[str, Any]) -> dict[str, Any] | None:
     """Return what pyxis is told, ``None`` where there is no container."""
     own = {name: value for name, value in options.items() if "container" in name}
     if not own:

@@ -76,7 +76,7 @@ def _jobs(index: int, a: dict[str, Any] | None, b: dict[str, Any] | None) -> Ite
         return
     if a["kind"] != b["kind"]:
         yield at("layout", "kind", a["kind"], b["kind"])
-    for name, one, other in _pairs(_directives(a), _directives(b)):
+    for name, one, other in pairs(_directives(a), _directives(b)):
         part = "name" if name == "job-name" else "output" if name in _OUTPUT else "directives"
         yield at(part, name, one, other)
     yield from _programs((index, None), {-1: a["programs"]}, {-1: b["programs"]})
@@ -88,14 +88,14 @@ def _directives(job: dict[str, Any]) -> dict[str, str]:
     found = {name: "" if value is True else str(value) for name, value in job["options"].items()}
     found["nodes"] = str(job["nodes"])
     if "time" in found:
-        found["time"] = _time(found["time"])
+        found["time"] = normal_time(found["time"])
     per_node = found.get("ntasks-per-node", "")
     if per_node.isdigit():
         found.setdefault("ntasks", str(int(per_node) * job["nodes"]))
     return found
 
 
-def _time(text: str) -> str:
+def normal_time(text: str) -> str:
     """Return a time limit as ``D-HH:MM:SS`` (sbatch(1), --time); what is none stays as it is."""
     match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", text)
     if not match:
@@ -109,7 +109,7 @@ def _time(text: str) -> str:
     return f"{total // 86400}-{total // 3600 % 24:02}:{total // 60 % 60:02}:{total % 60:02}"
 
 
-def _pairs(a: dict[str, str], b: dict[str, str]) -> Iterator[tuple[str, str | None, str | None]]:
+def pairs(a: dict[str, str], b: dict[str, str]) -> Iterator[tuple[str, str | None, str | None]]:
     """Return the names under which two mappings differ, with both values."""
     for name in sorted(a.keys() | b.keys()):
         if a.get(name) != b.get(name):
@@ -164,9 +164,9 @@ def _steps(place: tuple[int, int | None], a: dict[str, Any], b: dict[str, Any]) 
             yield at("layout", name, str(a[name]), str(b[name]))
     if a["node_names"][:1] != b["node_names"][:1]:
         yield at("layout", "first_node", *(" ".join(one["node_names"][:1]) for one in (a, b)))
-    for name, one, other in _pairs(_own_options(a), _own_options(b)):
+    for name, one, other in pairs(_own_options(a), _own_options(b)):
         yield at("output" if name in _OUTPUT else "options", name, one, other)
-    for name, one, other in _pairs(_container(a["container"]), _container(b["container"])):
+    for name, one, other in pairs(_container(a["container"]), _container(b["container"])):
         yield at("container", name, one, other)
     sides = [{rank["rank"]: rank["programs"] for rank in step["ranks"]} for step in (a, b)]
     if not any(any(side.values()) for side in sides):
@@ -230,7 +230,7 @@ def _of_rank(
             program["environment"] | {f"{name} (not set)": "" for name in program["unset"]}
             for program in (a[one], b[other])
         ]
-        for name, minus, plus in _pairs(*environments):
+        for name, minus, plus in pairs(*environments):
             yield what, "environment", name, minus, plus
 
 

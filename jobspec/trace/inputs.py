@@ -43,6 +43,7 @@ class Options(NamedTuple):
     folder: str | None = None
     ranks: tuple[int, ...] = ()
     all_ranks: bool = False
+    arguments: tuple[str, ...] = ()  # of a script
     limits: Limits = Limits()
     unsafe: bool = False
 
@@ -63,7 +64,20 @@ def trace(path: str, options: Options) -> dict[str, Any]:
         SandboxError: it cannot be run here.
         OSError: the file cannot be read.
     """
-    given = _manifest(path, options) if is_manifest(path) else _script(path, options)
+    return _traced(path, _manifest(path, options) if is_manifest(path) else _script(path, options), options)
+
+
+def trace_text(text: str, name: str, options: Options) -> dict[str, Any]:
+    """Run the text of a script as ``trace`` runs a file; its name is that of its job, where it says no other.
+
+    Raises:
+        TraceError: there is nothing that could run.
+        SandboxError: it cannot be run here.
+    """
+    return _traced(name, _input(text, None, options), options)
+
+
+def _traced(path: str, given: _Input, options: Options) -> dict[str, Any]:
     job = _main_job(path, given, options)
     secrets = {name: f"secret-of-{name}" for name in given.secrets}
     # With --export=NONE or a list nothing of the user's shell comes along (sbatch(1)).
@@ -73,6 +87,7 @@ def trace(path: str, options: Options) -> dict[str, Any]:
     cwd = str(job["options"].get("chdir", SUBMIT_FOLDER))
     request = Request(
         script=(_SPOOLED if job["kind"] == "batch" else f"{SUBMIT_FOLDER}.script", given.text),
+        arguments=options.arguments,
         folder=given.folder,
         cwd=cwd if cwd.startswith("/") else f"{SUBMIT_FOLDER}/{cwd}",
         environment=environment | job["slurm"] | {AT: "0", SUBMITTED: script_mark(given.text)},
@@ -124,7 +139,11 @@ def _script(path: str, options: Options) -> _Input:
     else:
         with open(path, "rb") as file:
             data = file.read()
-    text = data.decode(errors="surrogateescape")
+    folder = options.folder or (None if path == "-" else _own_folder(path))
+    return _input(data.decode(errors="surrogateescape"), folder, options)
+
+
+def _input(text: str, folder: str | None, options: Options) -> _Input:
     first = re.match(r"#!\s*(\S+)(?:\s+(\S+))?", text)
     names = [os.path.basename(word) for word in first.groups() if word] if first else []
     if not names or not any(name in _SHELLS for name in names):
@@ -133,7 +152,6 @@ def _script(path: str, options: Options) -> _Input:
         raise TraceError("it has DOS line ends (CR LF), which sbatch refuses")
     if "\0" in text:
         raise TraceError("it holds a NUL, which sbatch refuses")
-    folder = options.folder or (None if path == "-" else _own_folder(path))
     secrets = tuple(name for name in masks.guarded_secrets(text) if name not in options.environment)
     return _Input("script", text, secrets, _required(text), folder)
 

@@ -91,6 +91,7 @@ class Request(NamedTuple):
         cwd: where it starts.
         environment: all that it finds in its environment, beside what every process of the sandbox has.
         fakes: files and, with a slash at the end, folders that it finds, with their contents.
+        arguments: of the script.
         ranks: ranks that run besides the usual ones.
         hosts: the names that have addresses; the first is that of the machine.
     """
@@ -100,6 +101,7 @@ class Request(NamedTuple):
     cwd: str
     environment: dict[str, str]
     fakes: dict[str, str]
+    arguments: tuple[str, ...] = ()
     ranks: tuple[int, ...] = ()
     all_ranks: bool = False
     hosts: tuple[str, ...] = ("node001",)
@@ -224,7 +226,7 @@ def _config(request: Request, root: str) -> dict[str, Any]:
     return {
         "alone": not request.unsafe,
         "root": root,
-        "argv": [path],
+        "argv": [path, *request.arguments],
         "cwd": shown or root if request.unsafe else request.cwd,
         "environment": environment,
         "limits": request.limits._asdict() | {"processes": request.limits.processes + _counted_besides()},
