@@ -35,6 +35,8 @@ def reserved(name: str) -> str | None:
         return "bash sets it itself"
     if name in _LAUNCHER:
         return "the script sets it, from what Slurm says"
+    if name == "PET_SIGNALS_TO_HANDLE":
+        return "the script sets it for torchrun, where `slurm` has a `signal`"
     if name in _SCRIPT:
         return "the script uses it"
     if name == "CUDA_VISIBLE_DEVICES":
