@@ -15,6 +15,8 @@ _OF_PROGRAMS = re.compile(
     r"(NCCL|TORCH|PYTORCH|CUDA|NVTE|WANDB|UCX|NVSHMEM|GLOO|OMP|MKL|TRITON|TRANSFORMERS|TOKENIZERS|PYTHON|NEMO|UB|LD|UV"
     r"|FLASH|TE|NVIDIA|HTTPX|HYDRA|OMPI|FI|IB|SHARP|TF|XLA|PATH)(_|\Z)|PYTHON|HF_(HUB|DATASETS|ENDPOINT|XET|ASSETS|ALLOW)"
 )
+# What the program of a rank in a script of jobspec's sets for the launcher, by the target (targets/torchrun).
+_OF_OUR_TARGETS = ("PET_SIGNALS_TO_HANDLE",)
 _CACHE_KEYS = {variable: key for key, variable in CACHE_VARIABLES.items()}
 
 
@@ -45,6 +47,8 @@ class EnvironmentReader(Surroundings):
                 self._caches[_CACHE_KEYS[name]] = path
         elif self._is_secret(name, value, launch):
             self._secrets[name] = None
+        elif own and name in _OF_OUR_TARGETS:
+            pass
         elif reserved(name):
             self._dropped[name] = reserved(name) or ""
         elif not self._is_kept(name, text):

@@ -149,6 +149,9 @@ def _owned(key: str, text: str, said: str, sections: Sections) -> None:
     if key == "dataset.blend":
         _blend(text, sections)
         return
+    if pointer == "/checkpoint/save" and text.strip().lower() in ("null", "none"):
+        sections.put(pointer, None, said)
+        return
     if text.strip().lower() in ("null", "none"):
         if pointer not in ("/checkpoint/load", "/parallelism/vpp", "/parallelism/layout"):
             sections.report.left(
@@ -215,6 +218,22 @@ def _blend(text: str, sections: Sections) -> None:
         sections.put("/data/weights", blend[1], "dataset.blend")
 
 
+def _complete_saving(sections: Sections) -> None:
+    """Leave out what jobspec says of a job without a folder, and tell that such a job saves nothing here."""
+    if sections.get("/checkpoint/save") is not None:
+        return
+    overrides = sections.tree.get("overrides", {})
+    if overrides.get("checkpoint.async_save") is False:
+        sections.drop("/overrides/checkpoint.async_save")
+    if "save" not in sections.tree.get("checkpoint", {}):
+        sections.report.changed(
+            "save-of-recipe",
+            "no `checkpoint.save`: the script saves to the recipe's own folder, `nemo_experiments` where it runs; the "
+            "manifest saves nothing until it names a folder (JS276)",
+            sections.line,
+        )
+
+
 def _complete(sections: Sections) -> None:
     """Find the task, and say what the recipe decides where the script says nothing."""
     tree, recipe = sections.tree, str(sections.get("/recipe") or "")
@@ -225,6 +244,7 @@ def _complete(sections: Sections) -> None:
                 "task", f"the mode is not said, and the recipe `{recipe}` does not tell it", sections.line
             )
         tree["task"] = mode or "pretrain"
+    _complete_saving(sections)
     root = sections.pending.pop("root", None)
     if root and sections.get("/data/dataset") is None:  # of the recipe's own data set
         tree.setdefault("overrides", {})[root] = sections.get("/data/root")

@@ -168,6 +168,16 @@ _SAID: dict[str, Callable[[Deviation, Context], bool]] = {
     "samples": _samples,
     "relative-path": _relative,
     "checkout": lambda one, _: one.part in ("program", "folder"),
+    "save-of-recipe": lambda one, _: (
+        one.script is None
+        and (one.name, one.manifest)
+        in (
+            ("checkpoint.save", "null"),
+            ("checkpoint.load", "null"),
+            ("checkpoint.async_save", "false"),
+        )
+    ),
+    "layout-of-recipe": lambda one, _: one.script is None and pointer_of(one.name).startswith("/parallelism/"),
     "size-of-recipe": lambda one, _: one.part == "arguments" and pointer_of(one.name).startswith("/parallelism/"),
     "virtual-stages": lambda one, _: "virtual" in one.name and one.part == "arguments",
     "empty-path-part": lambda one, _: one.part == "environment" and one.name == "PYTHONPATH",

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from jobspec.driver import Compiled, Session
+from jobspec.frameworks.mlm import MODEL_POINTERS
 from jobspec.importer.convert import Result, Wanted, convert
 from jobspec.importer.report import About
 from jobspec.importer.site import load_cluster
 from jobspec.ir.dump import dump
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+FLAGS = frozenset(MODEL_POINTERS.values())
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
 
 
@@ -41,12 +43,13 @@ def recompiled(compiled: Compiled, cluster: str, folder: Path, target: str) -> C
 def meaning(compiled: Compiled) -> Any:
     """Return a job as `--emit spec` has it, but for what no script carries.
 
-    Those are the facts of a model whose shape is the recipe's, that one has no experts, the target, and whether a task
-    without losses reports them.
+    Those are the facts of a model that are no flags, those that are the recipe's, that one has no experts, the target,
+    and whether a task without losses reports them.
     """
     assert compiled.spec is not None
     job = json.loads(dump(compiled.spec.steps or compiled.spec))
     for step in job if isinstance(job, list) else [job]:
-        step["model"] = {key: value for key, value in step["model"].items() if value and step["framework"] == "mlm"}
+        shape = step["model"].items() if step["framework"] == "mlm" else ()
+        step["model"] = {key: value for key, value in shape if value and f"/model/{key}" in FLAGS}
         del step["target"], step["launch"]["losses"]
     return job

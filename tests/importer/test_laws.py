@@ -131,15 +131,28 @@ ARGUMENTS = {
 }
 
 
+TOKENIZERS = st.one_of(
+    st.fixed_dictionaries({"tokenizer-type": st.just("NullTokenizer"), "vocab-size": st.integers(1, 10**6)}),
+    st.fixed_dictionaries(
+        {
+            "tokenizer-type": st.just("HuggingFaceTokenizer"),
+            "tokenizer-model": TEXT.filter(lambda text: bool(text) and "=" not in text),
+        }
+    ),
+)
+
+
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     arguments=st.fixed_dictionaries({}, optional=ARGUMENTS),
+    tokenizer=TOKENIZERS,
     sizes=st.tuples(SIZES, SIZES),
     sp=st.booleans(),
     groups=st.sampled_from([None, 8]),
 )
 def test_random_jobs_of_megatron_lm_come_back(
     arguments: dict[str, Any],
+    tokenizer: dict[str, Any],
     sizes: tuple[int, int],
     sp: bool,
     groups: int | None,
@@ -158,7 +171,7 @@ def test_random_jobs_of_megatron_lm_come_back(
         parallelism={"tp": tp, "cp": cp, "sp": sp},
         training={"micro_batch_size": 1, "global_batch_size": 512, "seq_length": 4096, "train_iters": 9, "lr": 3e-4},
         checkpoint={"save": "/lustre/results/a", "save_interval": 3},
-        args=arguments,
+        args=arguments | tokenizer,
     )
     (folder / "clusters" / "here.yaml").write_text(yaml.safe_dump(job()["cluster"] | {"kind": "cluster"}))
     (folder / "job.yaml").write_text(yaml.safe_dump(content, allow_unicode=True), encoding="utf-8")
