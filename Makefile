@@ -27,7 +27,8 @@ compile: $(VENV)/.installed ## compile a manifest: make compile MANIFEST=manifes
 	@$(BIN)/jobspec compile $(MANIFEST)
 
 test: lint $(VENV)/.ready ## run everything: lint, unit tests, and the scripts on a real Slurm where its packages are installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --ignore tests/cluster -n auto
+	$(BIN)/python -m pytest tests/cluster
 
 test-torch: $(VENV)/.ready ## run torch itself on the Slurm of the tests: a process group over two nodes
 	$(BIN)/python -m venv $(VENV)-torch

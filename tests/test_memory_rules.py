@@ -85,7 +85,10 @@ def found(compile_job: Any, content: dict[str, Any]) -> list[Diagnostic]:
         (m2("roundtrip", 1, tp=3, ep=4), ["JS201"]),
         (mlm(tp=4), ["JS282"]),
         (mlm(tp=8), ["JS282"]),
-        (mlm(tp=8, args={"recompute-granularity": "full", "recompute-method": "uniform", "recompute-num-layers": 1}), []),
+        (
+            mlm(tp=8, args={"recompute-granularity": "full", "recompute-method": "uniform", "recompute-num-layers": 1}),
+            [],
+        ),
         (mlm(tp=4, pp=4, memory=186), []),
         (mlm(nodes=1, tp=1), ["JS281"]),
     ],

@@ -126,15 +126,27 @@ def test_other_scripts_may_have_other_flags(compile_job: Any) -> None:
     )
 
 
+DENSE = {"num_layers": 8, "hidden_size": 64, "num_attention_heads": 8, "max_position_embeddings": 128}
+
+
 @pytest.mark.parametrize(
     ("architecture", "tp", "args", "expected"),
     [
         ("hopper", 2, {}, "1"),
         ("hopper", 1, {}, None),
         ("blackwell", 2, {}, None),
-        ("hopper", 2, {"use-megatron-fsdp": True}, None),
+        ("hopper", 2, {"use-megatron-fsdp": True, "ckpt-format": "fsdp_dtensor"}, None),
         ("hopper", 2, {"use-megatron-fsdp": False}, "1"),
-        ("hopper", 2, {"overlap-moe-expert-parallel-comm": True}, "32"),
+        (
+            "hopper",
+            2,
+            {
+                "overlap-moe-expert-parallel-comm": True,
+                "moe-token-dispatcher-type": "alltoall",
+                "disable-bias-linear": True,
+            },
+            "32",
+        ),
     ],
 )
 def test_connections_of_a_device(
@@ -151,13 +163,14 @@ def test_segments_grow(args: dict[str, Any], expected: bool, compile_job: Any) -
 
 
 def environment(compile_job: Any, architecture: str, tp: int, args: dict[str, Any]) -> dict[str, str]:
-    """Return the variables of a job of Megatron-LM."""
+    """Return the variables of a job of Megatron-LM; one that overlaps the communication of experts has some."""
+    experts = "overlap-moe-expert-parallel-comm" in args
     content = job(
         framework="mlm",
         task="pretrain",
-        model={"num_layers": 8, "hidden_size": 64, "num_attention_heads": 8, "max_position_embeddings": 128},
+        model=DENSE | ({"num_experts": 8} if experts else {}),
         training={"micro_batch_size": 1, "global_batch_size": 128, "seq_length": 128, "train_iters": 9, "lr": 1e-4},
-        parallelism={"tp": tp},
+        parallelism={"tp": tp} | ({"ep": 2} if experts else {}),
         args=args,
     )
     content["cluster"]["gpu"] = {"architecture": architecture}

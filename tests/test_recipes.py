@@ -29,8 +29,8 @@ SHAPE = ("num_layers", "num_attention_heads", "num_query_groups", "num_experts",
 BROKEN = {
     # src/megatron/bridge/recipes/glm/h100/glm45.py:319 and 607: tp 2 with sequence_parallel False
     "JS227": ["glm45_355b_peft_16gpu_h100_bf16_config", "glm45_355b_sft_128gpu_h100_bf16_config"],
-    # src/megatron/bridge/recipes/qwen_vl/h100/qwen35_vl.py: global batches of 36 and 32 with a micro batch of 4. Those of
-    # nemotronh_56b take their layout from another recipe, of which only a part is known here.
+    # src/megatron/bridge/recipes/qwen_vl/h100/qwen35_vl.py: global batches of 36 and 32 with a micro batch of 4. Those
+    # of nemotronh_56b take their layout from another recipe, of which only a part is known here.
     "JS211": [
         *(f"nemotronh_56b_pretrain_256gpu_{gpu}_bf16_config" for gpu in ("b200", "gb300")),
         *("qwen35_vl_122b_a10b_peft_8gpu_h100_bf16_config", "qwen35_vl_122b_a10b_sft_48gpu_h100_bf16_config"),

@@ -53,8 +53,8 @@ class Result:
 
     ``taken`` is the script in which each condition has the outcome that was taken for granted, and stand-ins are in
     the place of what has to be filled in; ``given`` are the variables that it needs besides, and ``secrets`` the names
-    of those that nobody may see. ``files`` are what it looks for, ``programs`` what it starts by a path, ``helpers`` what it
-    starts beside its launches: all as far as they are known.
+    of those that nobody may see. ``files`` are what it looks for, ``programs`` what it starts by a path, ``helpers``
+    what it starts beside its launches: all as far as they are known.
     """
 
     name: str
@@ -117,7 +117,7 @@ def _taken(script: Script, text: str, holes: Holes, report: Report) -> tuple[str
 
 
 def _needed(script: Script) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return the files that a script looks for, the programs that it starts by a path, and those beside its launches."""
+    """Return the files that a script looks for, what it starts by a path, and what beside its launches."""
     calls = [launch.call for launch in script.launches] + script.extra
     programs = {call.argv[0] for call in calls if "/" in call.argv[0]}
     helpers = {" ".join(call.argv) for call in script.extra}

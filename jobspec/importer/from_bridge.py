@@ -143,7 +143,7 @@ def _value(text: str, key: str, sections: Sections) -> Any:
         return ...
 
 
-def _owned(key: str, text: str, said: str, sections: Sections) -> None:
+def _owned(key: str, text: str, said: str, sections: Sections) -> None:  # noqa: C901 - one case after the other
     """Put a field that has a key of its own there."""
     pointer = bridge.FRAMEWORK.owned[key]
     if key == "dataset.blend":

@@ -115,7 +115,7 @@ def _job(*names: str) -> Callable[[Deviation, Context], bool]:
 
 
 def _run_time_part(one: Deviation, _: Context) -> bool:
-    """Whether a value is the script's without a part that only the run knows: the sandbox's number of the job or date."""
+    """Whether a value is the script's without a part that only the run knows: the number of the job, or a date."""
     if one.script is None or one.manifest is None:
         return False
     plain = re.sub(r"[_.:,-]*(?:1000|26-01-01[-_0-9]*|2026[-_0-9]*|node001|user)(?![0-9])", "", one.script)
@@ -185,6 +185,10 @@ _SAID: dict[str, Callable[[Deviation, Context], bool]] = {
 }
 
 
+# Programs that only tell something.
+_PRINTS = re.compile(r"(?:nvidia-smi|squeue|sinfo|sacct|hostname|git (?:rev-parse|log|status|describe))\b")
+
+
 class _Way(NamedTuple):
     """Something that jobspec always does: where it is seen, whether a difference is of that, and why it is done."""
 
@@ -245,7 +249,7 @@ def _in_folder(one: Deviation, context: Context) -> bool:
 
 def _is_unsaid_folder(one: Deviation, context: Context) -> bool:
     """Whether the script leaves the folder to the image: then the sandbox has that of the submission there."""
-    return one.script == "/job" or context.launches(one)[0].container is not None and one.script is None
+    return one.script == "/job" or (context.launches(one)[0].container is not None and one.script is None)
 
 
 def _is_ranks_of_node(one: Deviation, context: Context) -> bool:
@@ -308,8 +312,8 @@ _WAYS = (
     _Way("warm-up", "launches", "besides", "packages are synced once, before the ranks start",
          lambda one, _: (one.script or one.manifest or "").split()[:3] in (["uv", "sync"], ["uv", "sync", "--frozen"])),
     _Way("captured", "launches", "besides", "what it prints is in the values that are compared", _is_captured),
-    _Way("prints", "launches", "besides", "it only prints", lambda one, _: one.manifest is None and re.match(
-        r"(?:nvidia-smi|squeue|sinfo|sacct|hostname|git (?:rev-parse|log|status|describe))\b", one.script or "") is not None),
+    _Way("prints", "launches", "besides", "it only prints",
+         lambda one, _: one.manifest is None and _PRINTS.match(one.script or "") is not None),
     _Way("login", "launches", "besides", "the variable does the same",
          lambda one, _: one.manifest is None and " login" in (one.script or "")),
 )  # fmt: skip

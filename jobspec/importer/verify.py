@@ -13,9 +13,9 @@ from jobspec.driver import Session
 from jobspec.importer.convert import Result, Wanted, convert
 from jobspec.importer.deviations import Deviation, deviations
 from jobspec.importer.effects import effect_of
+from jobspec.importer.holes import has_hole
 from jobspec.importer.owners import Context, Owner, owner_of
 from jobspec.importer.verdict import own_variables
-from jobspec.importer.holes import has_hole
 from jobspec.trace.inputs import Options, TraceError, trace_text
 from jobspec.trace.sandbox import ROOT, SUBMIT_FOLDER
 
@@ -84,10 +84,10 @@ def _is_given(one: Deviation, given: dict[str, str]) -> bool:
 
 
 def _fakes(taken: Result) -> dict[str, str]:
-    """Return the files that a script looks for, and the programs that it starts by their paths, which write down that."""
+    """Return the files that a script looks for, and the programs that it starts by their paths, which record it."""
     recorded = f'#!/bin/sh\nexec {ROOT}/bin/record-as "$0" "$@"\n'
     known = ("/bin/", "/usr/", "/sbin/", "/run/", "/proc/", "/dev/")
-    found = {path: "" for path in taken.files} | dict.fromkeys(taken.programs, recorded)
+    found = dict.fromkeys(taken.files, "") | dict.fromkeys(taken.programs, recorded)
     whole = {os.path.normpath(os.path.join(SUBMIT_FOLDER, path)): text for path, text in found.items()}
     return {path: text for path, text in whole.items() if not has_hole(path) and not path.startswith(known)}
 
