@@ -79,7 +79,18 @@ def _parser() -> argparse.ArgumentParser:
         "name",
         nargs="?",
         default="job",
-        choices=("job", "cluster", "model", "diagnostics", "diagnosis", "diff", "losses", "plan", "signatures", "trace"),
+        choices=(
+            "job",
+            "cluster",
+            "model",
+            "diagnostics",
+            "diagnosis",
+            "diff",
+            "losses",
+            "plan",
+            "signatures",
+            "trace",
+        ),
     )
     return parser
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 from functools import partial
@@ -18,6 +17,7 @@ from jobspec.spec.model import Spec
 from jobspec.syntax.reader import read
 
 if TYPE_CHECKING:
+    from jobspec.layouts.numbers import Numbers
     from jobspec.layouts.search import Candidate
     from jobspec.layouts.suggest import Suggestion
 
@@ -80,7 +80,7 @@ def _run(arguments: argparse.Namespace) -> int:
         text = as_json(numbers, found, current, step)
     else:
         text = _tables(numbers, found, current, step, arguments)
-    _write(arguments, source, found, numbers)
+    _write(arguments, found, numbers)
     print_text(text)
     if failure or (searches and not found):
         sys.stderr.write(f"jobspec: error: {failure or 'no layout fits: use more nodes, or another batch'}\n")
@@ -109,7 +109,9 @@ def _launches(spec: Spec, step: str | None) -> tuple[Spec, ...]:
     chosen = tuple(one for one in spec.launches if one.step and one.step.name == step)
     if not chosen:
         names = ", ".join(one.step.name for one in spec.launches if one.step)
-        raise _UsageError(f"there is no step {step}; " + (f"the steps are {names}" if names else "the job has no steps"))
+        raise _UsageError(
+            f"there is no step {step}; " + (f"the steps are {names}" if names else "the job has no steps")
+        )
     return chosen
 
 
@@ -148,12 +150,12 @@ def _suggest(
             found = find(with_nodes(launch, arguments.nodes or launch.resources.nodes))
     except EditError as error:
         raise _FoundNothingError(str(error)) from None
-    same = not found or found[0].nodes == launch.resources.nodes
+    same = not found or found[0].launch.resources.nodes == launch.resources.nodes
     return found, measured(launch) if sound and same else None
 
 
 def _tables(
-    numbers: list[object],
+    numbers: list[Numbers],
     found: list[Suggestion] | None,
     current: Candidate | None,
     step: str | None,
@@ -171,10 +173,8 @@ def _tables(
     return page.text()
 
 
-def _write(
-    arguments: argparse.Namespace, source: Source, found: list[Suggestion] | None, numbers: list[object]
-) -> None:
-    """Write the manifest and the picture, both or none."""
+def _write(arguments: argparse.Namespace, found: list[Suggestion] | None, numbers: list[Numbers]) -> None:
+    """Write the manifest and the picture, both or none; with suggestions the picture is that of the one taken."""
     taken = None
     if found:
         if arguments.take > len(found):
@@ -183,7 +183,9 @@ def _write(
     with Staging() as staging:
         if arguments.output and taken:
             staging.write(arguments.output, taken.text, executable=False)
-        if arguments.svg:
+        if arguments.svg and (taken or found is None):
+            from jobspec.layouts.numbers import numbers_of
             from jobspec.layouts.picture import picture
 
-            staging.write(arguments.svg, picture(numbers), executable=False)
+            drawn = [numbers_of(taken.launch)] if taken else numbers
+            staging.write(arguments.svg, picture(drawn), executable=False)

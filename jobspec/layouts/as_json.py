@@ -43,7 +43,7 @@ def _launch(numbers: Numbers) -> dict[str, Any]:
             {
                 "name": reach.group.name,
                 "size": reach.group.size,
-                "count": reach.group.count,
+                "count": reach.group.number,
                 "stride": reach.group.stride,
                 "nodes": reach.nodes,
                 "nvlink_domains": reach.domains,
@@ -83,7 +83,7 @@ def _candidate(one: Candidate) -> dict[str, Any]:
 def _suggestion(one: Suggestion) -> dict[str, Any]:
     return {
         **_candidate(one.candidate),
-        "nodes": one.nodes,
+        "nodes": one.launch.resources.nodes,
         "reason": one.reason,
         "changes": one.changes,
         "warnings": [warning.kind.code for warning in one.warnings],

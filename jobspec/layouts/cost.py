@@ -22,9 +22,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from jobspec.memory.settings import Settings, Uneven
+from jobspec.memory.settings import Settings
 from jobspec.memory.shape import Shape, head_size, query_groups
-from jobspec.memory.stages import deal
+from jobspec.memory.stages import Uneven, deal
 from jobspec.memory.states import on_gpu
 from jobspec.spec.model import Layout
 
@@ -115,7 +115,9 @@ class _Work:
         facts, kind, split = self.shape.facts, self.shape.kinds[index], self.shape.weights[index]
         layout, tokens, hidden = self.layout, self.tokens, self.hidden
         time = self._compute(split.tp + split.groups + split.whole + self._scores(kind.mixer), tokens)
-        rings = (1 if kind.mixer else 0) + (1 if kind.mlp == "dense" or facts.moe_shared_expert_intermediate_size else 0)
+        rings = (1 if kind.mixer else 0) + (
+            1 if kind.mlp == "dense" or facts.moe_shared_expert_intermediate_size else 0
+        )
         time += self._ring(4 * rings * self.passes * tokens * hidden * 2, layout.tp, 1)
         if layout.cp > 1 and kind.mixer == "attention":
             keys = 2 * query_groups(facts) * head_size(facts) / layout.tp

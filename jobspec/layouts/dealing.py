@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from jobspec.memory.settings import Settings
-from jobspec.memory.shape import Shape
-from jobspec.memory.stages import deal
+from jobspec.memory.stages import Uneven, deal
 from jobspec.spec.model import Spec
 
 
@@ -23,20 +22,20 @@ _MOST_CHUNKS = 8
 _MOST_WRITTEN = 2  # of a written layout: each pair is one more text to read
 
 
-def dealings(spec: Spec, layers: int | None, mtp: int, settings: Settings) -> tuple[Dealing, ...]:
+def dealings(spec: Spec, layers: int, mtp: int, settings: Settings) -> tuple[Dealing, ...]:
     """Return what can be tried: the pairs of the recipe's own table, else what divides evenly, else a written layout.
 
-    Where the number of layers is not known, or a pattern deals them, only the manifest's own can.
+    Where a pattern deals the layers, only the manifest's own can.
     """
     own = Dealing(spec.layout.pp, spec.layout.vpp, spec.layout.pipeline)
     world = spec.layout.world
-    if layers is None or spec.model.hybrid_layer_pattern or "hybrid-layer-pattern" in spec.args:
+    if spec.model.hybrid_layer_pattern or "hybrid-layer-pattern" in spec.args:
         return (own,)
     table = spec.model.pipeline_layouts if spec.recipe else ()
     if table:
         pairs = [Dealing(pp, vpp if vpp > 1 else None, None) for pp, vpp in table if world % pp == 0]
         return tuple(dict.fromkeys(pairs))
-    uneven = settings.uneven != type(settings.uneven)()
+    uneven = settings.uneven != Uneven()
     found = [own] if own.pipeline else []
     for pp in (size for size in range(1, min(world, layers + 2) + 1) if world % size == 0):
         for chunks in range(1, _MOST_CHUNKS + 1 if pp > 1 else 2):
@@ -47,11 +46,6 @@ def dealings(spec: Spec, layers: int | None, mtp: int, settings: Settings) -> tu
                 text = balanced(layers, pp, chunks, mtp)
                 found += [Dealing(pp, vpp, text)] if text else []
     return tuple(dict.fromkeys(found))
-
-
-def layers_of(spec: Spec, shape: Shape | None) -> int | None:
-    """Return the layers of a model, ``None`` where they are not known."""
-    return len(shape.sequence) if shape else spec.model.num_layers
 
 
 def balanced(layers: int, pp: int, chunks: int, mtp: int) -> str | None:

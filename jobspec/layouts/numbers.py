@@ -7,11 +7,15 @@ from typing import NamedTuple
 from jobspec.frameworks import is_training
 from jobspec.layouts.ranks import Group, groups_of
 from jobspec.memory.estimate import Estimate, estimate
+from jobspec.memory.facts import facts_of
 from jobspec.rules.batch import bubble
 from jobspec.spec.model import Layout, Spec
 
 #: Tasks whose program makes no parallel groups.
 _WITHOUT_GROUPS = ("command",)
+
+#: The groups that only experts have.
+OF_EXPERTS = ("etp", "ep", "edp")
 
 
 class Reach(NamedTuple):
@@ -80,6 +84,11 @@ class Numbers(NamedTuple):
         return self.nodes * self.gpus_per_node
 
     @property
+    def has_experts(self) -> bool:
+        """Whether there are expert layers, as far as is known."""
+        return any(reach.group.name in OF_EXPERTS for reach in self.reaches)
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """What is not known, and what follows from it is left out."""
         return self.estimate.missing
@@ -99,10 +108,17 @@ def numbers_of(spec: Spec) -> Numbers:
         nvlink_domain=domain,
         layout=layout,
         batch=_batch(spec) if is_training(spec) else None,
-        reaches=reaches(layout, spec.resources.gpus_per_node, domain) if layout else (),
+        reaches=_reaches(spec, layout, domain) if layout else (),
         estimate=estimate(spec),
         memory_gib=spec.cluster.memory_gib,
     )
+
+
+def _reaches(spec: Spec, layout: Layout, domain: int) -> tuple[Reach, ...]:
+    """Return the groups of a launch: a dense model has none of experts."""
+    experts = layout.ep > 1 or facts_of(spec).num_experts
+    found = reaches(layout, spec.resources.gpus_per_node, domain)
+    return tuple(one for one in found if experts or one.group.name not in OF_EXPERTS)
 
 
 def reaches(layout: Layout, gpus_per_node: int, domain: int) -> tuple[Reach, ...]:

@@ -32,7 +32,11 @@ _PURPOSE = {
     "ep": "have different experts, and send each other tokens",
     "edp": "have the same experts and other tokens",
 }
-_WHERE = {"node": "each inside a node", "nvlink": "each over {n} nodes, inside NVLink", "network": "each over {n} nodes"}
+_WHERE = {
+    "node": "each inside a node",
+    "nvlink": "each over {n} nodes, inside NVLink",
+    "network": "each over {n} nodes",
+}
 
 
 def picture(launches: Sequence[Numbers]) -> str:
@@ -117,16 +121,20 @@ class _Grid(NamedTuple):
 
 
 def _grid(gpus: int, gpus_per_node: int, wide: float, largest: float, head: float) -> _Grid:
-    """Return a grid of a width whose squares are as large as the number of GPUs allows."""
+    """Return a grid of a width: no higher than half of it where the squares stay large enough for that."""
     in_row = min(gpus_per_node, 8)
     nodes = -(-gpus // gpus_per_node)
-    for across in range(1, nodes + 1):
-        gap = 3.0 if head else 1.5
+    gap = 3.0 if head else 1.0
+    smallest = 3.0 if not head else 12.0 if nodes <= 256 else 5.0
+    found = None
+    for power in range(12):  # as many side by side as is easy to count
+        across = 1 << power
         cell = min(largest, (wide / across - 5 * gap) / in_row)
-        grid = _Grid(cell, gap, in_row, across, head, gpus_per_node, gpus)
-        if grid.height <= wide * 0.62 or cell < 9:
-            return grid
-    return grid
+        if found and (cell < smallest or found.height <= 0.5 * wide):
+            break
+        found = _Grid(max(cell, 1.0), gap, in_row, across, head, gpus_per_node, gpus)
+    assert found is not None  # noqa: S101 - the first one always is
+    return found
 
 
 def _launch(numbers: Numbers) -> tuple[list[str], float]:
@@ -141,7 +149,7 @@ def _launch(numbers: Numbers) -> tuple[list[str], float]:
         y += 24
         body.append(words(_SIDE, y, "A command has no layout, and nothing is known of its memory."))
         return body, y + _SIDE
-    lines = [layout_words(layout)]
+    lines = [layout_words(layout, experts=numbers.has_experts)]
     if numbers.batch:
         lines.append(";  ".join(f"{name} {text}" for name, text in batch_words(numbers.batch, layout)))
     for line in lines:
@@ -196,7 +204,7 @@ def _names(grid: _Grid, world: int) -> list[str]:
         if room >= 44:
             body.append(words(x, y - 2.5, name, size=9, more=' fill="#52606d"'))
     size = 11 if grid.cell >= 28 else 9
-    if grid.cell >= 6 * len(str(world - 1)) * size / 11 + 2 and grid.cell >= 14:
+    if grid.cell >= 20:
         middle = grid.cell / 2
         body.append(f'<g font-size="{size}" text-anchor="middle" fill="#111">')
         for rank in range(grid.gpus):
@@ -212,8 +220,9 @@ def stage_colour(stage: int, stages: int) -> str:
     index = min(int(place), len(_STAGES) - 2)
     part = place - index
     mixed = (round(a + (b - a) * part) for a, b in zip(_STAGES[index], _STAGES[index + 1], strict=True))
-    # Paler, so that a number on it can be read.
-    return "#" + "".join(f"{round(one + (255 - one) * 0.35):02x}" for one in mixed)
+    # Paler, so that a number on it can be read; of many stages every second one more, so that neighbours differ.
+    pale = 0.35 if stages <= 8 else 0.15 + 0.4 * (stage % 2)
+    return "#" + "".join(f"{round(one + (255 - one) * pale):02x}" for one in mixed)
 
 
 def _stage_legend(stages: int, layers: Sequence[int]) -> tuple[list[str], float]:
@@ -221,8 +230,10 @@ def _stage_legend(stages: int, layers: Sequence[int]) -> tuple[list[str], float]
     wide = max(_INNER / 8, 118.0)
     if stages > 32:
         part = _INNER * 0.6 / stages
-        for stage in range(stages):
-            body.append(f'<rect x="{stage * part:g}" width="{part:g}" height="12" fill="{stage_colour(stage, stages)}"/>')
+        body += [
+            f'<rect x="{stage * part:g}" width="{part:g}" height="12" fill="{stage_colour(stage, stages)}"/>'
+            for stage in range(stages)
+        ]
         body.append(words(_INNER * 0.6 + 8, 10, f"stage 0 to stage {stages - 1}", size=11))
         return body, 20
     for stage in range(stages):
@@ -243,11 +254,22 @@ def _groups(numbers: Numbers) -> tuple[list[str], float]:
     space = 24
     wide = (_INNER - 2 * space) / 3
     grid = _grid(shown, numbers.gpus_per_node, wide, 20, 0)
-    high = grid.height + 58
-    body = [words(0, 12, "Who works together: two groups of each kind are marked", more=' font-weight="bold"')]
+    high = grid.height + 50
+    body = [
+        words(
+            0,
+            12,
+            "Who works together: blue is the group of rank 0, orange the next one of its kind",
+            more=' font-weight="bold"',
+        )
+    ]
     for index, reach in enumerate(kinds):
         row, column = divmod(index, 3)
-        body += [f'<g transform="translate({column * (wide + space):g} {28 + row * high:g})">', *_map(grid, reach), "</g>"]
+        body += [
+            f'<g transform="translate({column * (wide + space):g} {28 + row * high:g})">',
+            *_map(grid, reach),
+            "</g>",
+        ]
     return body, 28 + -(-len(kinds) // 3) * high
 
 
@@ -256,11 +278,11 @@ def _map(grid: _Grid, reach: Reach) -> list[str]:
     first = set(group.ranks(0))
     other = next((rank for rank in range(group.world) if rank not in first), None)
     second = set(group.ranks(other)) if other is not None else set()
-    count = f"{group.count:,} group{'s' * (group.count > 1)} of {group.size:,} ranks, "
+    count = f"{group.number:,} group{'s' * (group.number > 1)} of {group.size:,} ranks, "
     colour = "#0b6b3a" if reach.where != "network" else "#9c4a00"
     return [
         words(0, 12, group.name, more=' font-weight="bold"'),
-        words(28, 12, count + _WHERE[reach.where].format(n=reach.nodes), size=11, more=f' fill="{colour}"'),
+        words(34, 12, count + _WHERE[reach.where].format(n=reach.nodes), size=11, more=f' fill="{colour}"'),
         words(0, 27, _PURPOSE[group.name], size=11),
         '<g transform="translate(0 34)">',
         grid.frames(),

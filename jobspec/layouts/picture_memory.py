@@ -7,7 +7,7 @@ from html import escape
 from jobspec.layouts.numbers import Numbers
 
 _GIB = 1024**3
-_LEFT, _RIGHT, _WIDE = 150, 70, 952
+_LEFT, _RIGHT, _WIDE = 130, 80, 952
 
 #: What a GPU holds, in the order of the bar: its name and colour (Okabe and Ito, and two greys).
 HELD = {
@@ -50,8 +50,8 @@ def memory_bars(numbers: Numbers) -> tuple[list[str], float]:
             body.append(f'<text y="{y + bar - 3:g}" font-size="{size}">stage {stage.stage}: {layers}</text>')
             shown = f"{stage.total / _GIB:.1f} GiB"
             red = ' fill="#b91c1c" font-weight="bold"' if over else ""
-            end = _LEFT + stage.total / _GIB * scale + 6
-            body.append(f'<text x="{end:.5g}" y="{y + bar - 3:g}" font-size="{size}"{red}>{shown}</text>')
+            at_end = f'x="{_WIDE}" y="{y + bar - 3:g}" text-anchor="end" font-size="{size}"'
+            body.append(f"<text {at_end}{red}>{shown}</text>")
         for name in used:
             wide = getattr(stage, name) / _GIB * scale
             if wide > 0:

@@ -30,7 +30,7 @@ class Group(NamedTuple):
     world: int
 
     @property
-    def count(self) -> int:
+    def number(self) -> int:
         """How many there are."""
         return self.world // self.size
 

@@ -6,7 +6,7 @@ The laws of sizes are applied here, where they cost nothing; what is found is th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from jobspec.layouts.cost import machine_of, seconds
@@ -158,7 +158,7 @@ def _bytes(job: _Job, one: Candidate) -> float:
     return max(stage.total for stage in stage_memories(job.shape, one.layout, settings))
 
 
-def _least_states(job: _Job) -> object:
+def _least_states(job: _Job) -> Callable[[Layout], float]:
     """Return a function of a layout that tells what its weights take at least: most candidates end there."""
     experts = job.shape.parameters.components.get("experts", 0)
     dense = job.shape.parameters.without_mtp - experts - job.shape.vision
@@ -195,9 +195,8 @@ def _dense_sizes(job: _Job) -> Iterator[tuple[int, int]]:
         if spec.nvlink_domain % tp or heads % tp or (groups and groups % tp and tp % groups):
             continue
         for cp in _context_sizes(spec, length):
-            if cp == 1 or length % (2 * cp) == 0:
-                if tp == 1 or length % (cp * tp) == 0:
-                    yield tp, cp
+            if (cp == 1 or length % (2 * cp) == 0) and (tp == 1 or length % (cp * tp) == 0):
+                yield tp, cp
 
 
 def _context_sizes(spec: Spec, length: int) -> list[int]:

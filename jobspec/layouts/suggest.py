@@ -31,6 +31,7 @@ class Suggestion(NamedTuple):
     """A layout that a manifest can have.
 
     Attributes:
+        launch: the launch with it, as the changed manifest was read.
         text: the manifest with it.
         changes: what is changed in it, by JSON pointer; ``None`` for what is removed.
         warnings: what `check` still says of the changed manifest.
@@ -39,16 +40,14 @@ class Suggestion(NamedTuple):
     """
 
     candidate: Candidate
-    nodes: int
+    launch: Spec
     text: str
     changes: dict[str, Any]
     warnings: tuple[Diagnostic, ...]
     reason: str
 
 
-def suggestions(
-    spec: Spec, source: Source, check: Callable[[Source], Compiled], count: int
-) -> list[Suggestion]:
+def suggestions(spec: Spec, source: Source, check: Callable[[Source], Compiled], count: int) -> list[Suggestion]:
     """Return the best layouts of a launch, at most ``count``.
 
     ``source`` is the text of its manifest, and ``check`` checks a text.
@@ -104,11 +103,15 @@ def _suggestion(
         changes |= dict.fromkeys(unneeded, REMOVED)
         text = edited(source, changes)
         checked = check(Source(source.path, text))
-    if checked.spec is None or checked.sink.has_errors or not _has(checked.spec, spec, candidate):
+    if checked.spec is None or checked.sink.has_errors:
         return None
+    launch = _launch_like(checked.spec, spec)
+    sizes = (launch.layout, launch.training.micro_batch_size)
+    if sizes != (candidate.layout, candidate.micro_batch_size):
+        return None  # a step inherits what cannot be taken back in it
     return Suggestion(
         candidate=candidate,
-        nodes=spec.resources.nodes,
+        launch=launch,
         text=text,
         changes={pointer: None if value is REMOVED else value for pointer, value in changes.items()},
         warnings=tuple(one for one in checked.sink.sorted() if one.kind.severity is Severity.WARNING),
@@ -116,11 +119,10 @@ def _suggestion(
     )
 
 
-def _has(changed: Spec, spec: Spec, candidate: Candidate) -> bool:
-    """Whether the changed manifest has the layout: a step may inherit what cannot be taken back in it."""
+def _launch_like(changed: Spec, spec: Spec) -> Spec:
+    """Return the launch of a job that has the name of another one."""
     name = spec.step.name if spec.step else None
-    launch = next(one for one in changed.launches if (one.step.name if one.step else None) == name)
-    return launch.layout == candidate.layout and launch.training.micro_batch_size == candidate.micro_batch_size
+    return next(one for one in changed.launches if (one.step.name if one.step else None) == name)
 
 
 def _changes(spec: Spec, candidate: Candidate) -> dict[str, Any]:
@@ -170,8 +172,12 @@ def reason(spec: Spec, candidate: Candidate) -> str:
             places.setdefault(place, []).append(reach.group.name)
     words = []
     for place, names in places.items():
-        words.append(f"{names[0]} {place}" if len(names) == 1 else f"{' and '.join([', '.join(names[:-1]), names[-1]])} "
-                     + place.replace("stays", "stay").replace("goes", "go"))
+        words.append(
+            f"{names[0]} {place}"
+            if len(names) == 1
+            else f"{' and '.join([', '.join(names[:-1]), names[-1]])} "
+            + place.replace("stays", "stay").replace("goes", "go")
+        )
     words.append(f"bubble {candidate.bubble:.0%}" if candidate.layout.pp > 1 else "no pipeline")
     words.append(f"{candidate.bytes / _GIB:.0f} of {spec.cluster.memory_gib:g} GiB")
     if candidate.recompute:

@@ -82,9 +82,11 @@ class Page:
         for number, one in enumerate(found, 1):
             table.add_row(*self._row(str(number), one.candidate, best), style="bold" if number == 1 else None)
         self._console.print(table)
+        self._console.print()
         for number, one in enumerate(found, 1):
             warnings = ", ".join(dict.fromkeys(warning.kind.code for warning in one.warnings))
             self._item(f"{number:>3} ", one.reason + (f" (check warns: {warnings})" if warnings else ""))
+        self._console.print()
         self._item(
             "",
             "Time is that of a step against the best one: computation, waiting, and what the ranks exchange, as "
@@ -102,7 +104,7 @@ class Page:
 
     def _facts(self, numbers: Numbers) -> None:
         assert numbers.layout is not None  # noqa: S101 - the caller has looked
-        rows = [("layout", layout_words(numbers.layout))]
+        rows = [("layout", layout_words(numbers.layout, experts=numbers.has_experts))]
         if numbers.batch:
             rows += batch_words(numbers.batch, numbers.layout)
         if numbers.layout.pipeline:
@@ -121,9 +123,10 @@ class Page:
             if reach.group.size > 1:
                 where = Text(_WHERE[reach.where].format(nodes=reach.nodes), style=_STYLE[reach.where])
                 group = reach.group
-                table.add_row(group.name, f"{group.size:,}", f"{group.count:,}", where, Text(first_ranks(reach)))
+                table.add_row(group.name, f"{group.size:,}", f"{group.number:,}", where, Text(first_ranks(reach)))
         if table.row_count:
             self._console.print(table)
+            self._console.print()
         alone = [reach.group.name for reach in reaches if reach.group.size == 1]
         if alone:
             self._item("", "Groups of one rank: " + ", ".join(alone) + ".")
@@ -140,6 +143,7 @@ class Page:
         for name, count in parameters.components.items():
             table.add_row(name.replace("_", " "), billions(count), f"{count / parameters.total:.1%}")
         self._console.print(table)
+        self._console.print()
 
     def _memory(self, numbers: Numbers) -> None:
         stages = numbers.estimate.stages
@@ -153,6 +157,7 @@ class Page:
             over = limit is not None and total > limit * _GIB
             table.add_row(numbered, *cells, f"{total / _GIB:.1f}", style="red" if over else None)
         self._console.print(table)
+        self._console.print()
 
     def _notes(self, numbers: Numbers) -> None:
         if numbers.estimate.assumptions:

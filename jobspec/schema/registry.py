@@ -17,6 +17,7 @@ NAMES = {
     "diagnosis": "the output of `diagnose --format json`",
     "diff": "the output of `diff --format json`",
     "losses": "the output of `losses --format json`",
+    "plan": "the output of `plan --format json`",
     "trace": "the output of `trace --format json`",
     "signatures": "messages that `diagnose --signatures` adds",
 }
