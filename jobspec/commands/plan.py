@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jobspec.commands.output import print_diagnostics, print_text, say_usage, wants_color
 from jobspec.diagnostics.model import Sink
@@ -29,12 +30,17 @@ _OF_LAYOUTS = (
 _TRAININGS = ("pretrain", "sft", "lora", "dora")
 
 
+class _Search(NamedTuple):
+    """What was found: nothing, with the reason, where ``found`` is ``None``."""
+
+    launch: Spec
+    found: list[Suggestion] | None
+    current: Candidate | None
+    failure: str
+
+
 class _UsageError(Exception):
     """A wrong use of the command line."""
-
-
-class _FoundNothingError(Exception):
-    """There is no suggestion; the message says why."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -51,39 +57,30 @@ def _run(arguments: argparse.Namespace) -> int:
     source = read(arguments.manifest, sink)
     session = Session()
     checked = session.check_source(source, sink) if source else Compiled(sink)
-    searches = arguments.suggest
+    if checked.spec is None and not sink.has_errors:
+        raise _UsageError(f"{arguments.manifest} is no manifest of a job")
+    print_diagnostics([sink], argparse.Namespace(format="human", color=arguments.color), sys.stderr)
     errors = {one.kind.code for one in sink.sorted() if one.is_error}
-    diagnosed = argparse.Namespace(format="human", color=arguments.color)
-    print_diagnostics([sink], diagnosed, sys.stderr)
-    if source is None or checked.spec is None or (errors and not (searches and errors <= {*_OF_LAYOUTS})):
-        if not sink.sorted():
-            raise _UsageError(f"{arguments.manifest} is no manifest of a job")
-        return 1 if errors or checked.spec is None else 0
+    if source is None or checked.spec is None or errors.difference(_OF_LAYOUTS if arguments.suggest else ()):
+        return 1
     launches = _launches(checked.spec, arguments.step)
-    found: list[Suggestion] | None = None
-    current: Candidate | None = None
-    failure = ""
-    launch = launches[0]
-    if searches:
-        launch = _trained(launches, arguments)
-        try:
-            found, current = _suggest(launch, source, session, arguments, sound=not errors)
-        except _FoundNothingError as error:
-            failure = str(error)
+    search = (
+        _search(_trained(launches, arguments), source, session, arguments, bool(errors)) if arguments.suggest else None
+    )
     from jobspec.layouts.numbers import numbers_of
 
-    numbers = [numbers_of(one) for one in launches] if not errors else []
-    step = launch.step.name if launch.step else None
-    if arguments.format == "json":
-        from jobspec.layouts.as_json import as_json
-
-        text = as_json(numbers, found, current, step)
+    numbers = [] if errors else [numbers_of(one) for one in launches]
+    taken = _taken(arguments, search.found if search else None, session)
+    _write(arguments, taken, [] if search else numbers)
+    if taken and arguments.output == "-":
+        print_text(taken.text)
+    elif arguments.format == "json":
+        print_text(_json(numbers, search))
     else:
-        text = _tables(numbers, found, current, step, arguments)
-    _write(arguments, found, numbers)
-    print_text(text)
-    if failure or (searches and not found):
-        sys.stderr.write(f"jobspec: error: {failure or 'no layout fits: use more nodes, or another batch'}\n")
+        print_text(_tables(numbers, search, {one.kind.code for one in sink.sorted()}, arguments))
+    if search and not search.found:
+        why = search.failure or "no layout fits: use more nodes, or another batch"
+        sys.stderr.write(f"jobspec: error: {why}\n")
         return 1
     return 0
 
@@ -126,41 +123,39 @@ def _trained(launches: tuple[Spec, ...], arguments: argparse.Namespace) -> Spec:
     return found[0]
 
 
-def _suggest(
-    launch: Spec, source: Source, session: Session, arguments: argparse.Namespace, *, sound: bool
-) -> tuple[list[Suggestion], Candidate | None]:
+def _search(launch: Spec, source: Source, session: Session, arguments: argparse.Namespace, has_errors: bool) -> _Search:
+    """Look for layouts; one that has errors is not compared with them."""
     from jobspec.layouts.edit import EditError
     from jobspec.layouts.search import measured
     from jobspec.layouts.suggest import node_counts, suggestions, with_nodes
     from jobspec.memory.estimate import estimate
 
-    estimated = estimate(launch)
-    if estimated.missing:
-        raise _FoundNothingError("no layout can be suggested, since it is not known: " + ", ".join(estimated.missing))
-    if not estimated.stages and sound:
-        raise _FoundNothingError("no layout can be suggested: the model's layers are not known")
-    if not launch.training.global_batch_size:
-        raise _FoundNothingError("no layout can be suggested without `training.global_batch_size`")
+    missing = estimate(launch).missing
+    if missing:
+        return _Search(launch, None, None, "no layout can be suggested, since it is not known: " + ", ".join(missing))
     find = partial(suggestions, source=source, check=session.check_source, count=max(arguments.show, arguments.take))
     try:
         if arguments.fewest:
-            tries = (find(with_nodes(launch, nodes)) for nodes in node_counts(launch))
+            tries = (find(with_nodes(launch, nodes), roomy=True) for nodes in node_counts(launch))
             found = next((one for one in tries if one), [])
         else:
             found = find(with_nodes(launch, arguments.nodes or launch.resources.nodes))
     except EditError as error:
-        raise _FoundNothingError(str(error)) from None
-    same = not found or found[0].launch.resources.nodes == launch.resources.nodes
-    return found, measured(launch) if sound and same else None
+        return _Search(launch, None, None, str(error))
+    is_same = not found or found[0].launch.resources.nodes == launch.resources.nodes
+    return _Search(launch, found, measured(launch) if is_same and not has_errors else None, "")
 
 
-def _tables(
-    numbers: list[Numbers],
-    found: list[Suggestion] | None,
-    current: Candidate | None,
-    step: str | None,
-    arguments: argparse.Namespace,
-) -> str:
+def _json(numbers: list[Numbers], search: _Search | None) -> str:
+    from jobspec.layouts.as_json import as_json
+
+    if search is None:
+        return as_json(numbers, None, None, None)
+    return as_json(numbers, search.found, search.current, search.launch.step.name if search.launch.step else None)
+
+
+def _tables(numbers: list[Numbers], search: _Search | None, known: set[str], arguments: argparse.Namespace) -> str:
+    from jobspec.layouts.suggest import reason
     from jobspec.layouts.tables import Page
 
     color = wants_color(arguments.color, sys.stdout)
@@ -168,22 +163,37 @@ def _tables(
     page = Page(max(width, 80), color=color)
     for one in numbers:
         page.launch(one)
-    if found is not None:
-        page.suggestions(found[: arguments.show], current, step)
+    if search and search.found is not None:
+        launch, current = search.launch, search.current
+        said = (current, reason(launch, current)) if current else None
+        page.suggestions(search.found[: arguments.show], said, launch.step.name if launch.step else None, known)
     return page.text()
 
 
-def _write(arguments: argparse.Namespace, found: list[Suggestion] | None, numbers: list[Numbers]) -> None:
+def _taken(arguments: argparse.Namespace, found: list[Suggestion] | None, session: Session) -> Suggestion | None:
+    """Return the suggestion that is to be written, which is as good where it is written to."""
+    if not found:
+        return None
+    if arguments.take > len(found):
+        raise _UsageError(f"--take {arguments.take}: there are {len(found)} layouts")
+    taken = found[arguments.take - 1]
+    if arguments.output in (None, "-"):
+        return taken
+    if os.path.realpath(arguments.output) in map(os.path.realpath, session.references):
+        raise _UsageError(f"{arguments.output} is a cluster or model file that was read")
+    there = session.check_source(Source(arguments.output, taken.text))
+    if there.sink.has_errors:
+        lost = next(one.message for one in there.sink.sorted() if one.is_error)
+        raise _UsageError(f"the manifest would not be sound at {arguments.output}: {lost}")
+    return taken
+
+
+def _write(arguments: argparse.Namespace, taken: Suggestion | None, numbers: list[Numbers]) -> None:
     """Write the manifest and the picture, both or none; with suggestions the picture is that of the one taken."""
-    taken = None
-    if found:
-        if arguments.take > len(found):
-            raise _UsageError(f"--take {arguments.take}: there are {len(found)} layouts")
-        taken = found[arguments.take - 1]
     with Staging() as staging:
-        if arguments.output and taken:
+        if arguments.output not in (None, "-") and taken:
             staging.write(arguments.output, taken.text, executable=False)
-        if arguments.svg and (taken or found is None):
+        if arguments.svg and (taken or numbers):
             from jobspec.layouts.numbers import numbers_of
             from jobspec.layouts.picture import picture
 

@@ -34,7 +34,7 @@ class Suggestion(NamedTuple):
         launch: the launch with it, as the changed manifest was read.
         text: the manifest with it.
         changes: what is changed in it, by JSON pointer; ``None`` for what is removed.
-        warnings: what `check` still says of the changed manifest.
+        warnings: what `check` says of the changed manifest.
         reason: why it stands where it stands.
 
     """
@@ -47,8 +47,10 @@ class Suggestion(NamedTuple):
     reason: str
 
 
-def suggestions(spec: Spec, source: Source, check: Callable[[Source], Compiled], count: int) -> list[Suggestion]:
-    """Return the best layouts of a launch, at most ``count``.
+def suggestions(
+    spec: Spec, source: Source, check: Callable[[Source], Compiled], count: int, *, roomy: bool = False
+) -> list[Suggestion]:
+    """Return the best layouts of a launch, at most ``count``; with ``roomy`` only those that leave headroom.
 
     ``source`` is the text of its manifest, and ``check`` checks a text.
 
@@ -59,6 +61,8 @@ def suggestions(spec: Spec, source: Source, check: Callable[[Source], Compiled],
     found: list[Suggestion] = []
     refused = 0
     for candidate in candidates(spec):
+        if roomy and not candidate.roomy:
+            break  # they come last
         one = _suggestion(spec, candidate, source, check) if _is_sound(spec, candidate) else None
         if one:
             found.append(one)
@@ -183,5 +187,6 @@ def reason(spec: Spec, candidate: Candidate) -> str:
     if candidate.recompute:
         words.append("recomputes all activations")
     if not candidate.roomy:
-        words.append("little room")
+        fits = candidate.bytes <= (spec.cluster.memory_gib or 0) * _GIB
+        words.append("little room" if fits else "does not fit, as it is counted")
     return "; ".join(words)

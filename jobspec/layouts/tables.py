@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from rich import box
 from rich.console import Console
@@ -69,8 +69,14 @@ class Page:
         self._memory(numbers)
         self._notes(numbers)
 
-    def suggestions(self, found: Sequence[Suggestion], current: Candidate | None, step: str | None) -> None:
-        """Add the table of suggestions, the best one first, behind the layout that the manifest has."""
+    def suggestions(
+        self, found: Sequence[Suggestion], current: tuple[Candidate, str] | None, step: str | None, known: Set[str]
+    ) -> None:
+        """Add the table of suggestions, the best one first, behind the layout that the manifest has.
+
+        ``current`` is that layout with what speaks for and against it, and ``known`` are the codes of the warnings
+        that the manifest has anyway.
+        """
         self._line(Text("Suggested layouts" + (f" for the step {step}" if step else ""), style="bold"))
         if not found:
             self._line(Text("None fits: not on these GPUs, with this batch, and within the memory."))
@@ -78,13 +84,15 @@ class Page:
         table = self._table("", "GPUs", "tp", "pp", "vpp", "cp", "ep", "etp", "dp", "micro", "bubble", "GiB", "time")
         best = found[0].candidate.seconds
         if current:
-            table.add_row(*self._row("now", current, best))
+            table.add_row(*self._row("now", current[0], best))
         for number, one in enumerate(found, 1):
             table.add_row(*self._row(str(number), one.candidate, best), style="bold" if number == 1 else None)
         self._console.print(table)
         self._console.print()
+        if current:
+            self._item("now ", current[1])
         for number, one in enumerate(found, 1):
-            warnings = ", ".join(dict.fromkeys(warning.kind.code for warning in one.warnings))
+            warnings = ", ".join(sorted({warning.kind.code for warning in one.warnings} - known))
             self._item(f"{number:>3} ", one.reason + (f" (check warns: {warnings})" if warnings else ""))
         self._console.print()
         self._item(
