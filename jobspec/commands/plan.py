@@ -176,7 +176,8 @@ def _taken(arguments: argparse.Namespace, found: list[Suggestion] | None, sessio
         return None
     if arguments.take > len(found):
         raise _UsageError(f"--take {arguments.take}: there are {len(found)} layouts")
-    taken = found[arguments.take - 1]
+    number: int = arguments.take
+    taken = found[number - 1]
     if arguments.output in (None, "-"):
         return taken
     if os.path.realpath(arguments.output) in map(os.path.realpath, session.references):

@@ -40,7 +40,7 @@ def edited(source: Source, changes: Values[str, Any]) -> str:
             continue
         text = _edit(source.text, tree, pointer, value)
         source = Source(source.path, text)
-        if _tree(source).data() != wanted:
+        if not _says(source, wanted):
             raise EditError(f"`{pointer}` cannot be written in place: what is there is used elsewhere too (an alias)")
     return source.text
 
@@ -51,6 +51,11 @@ def _tree(source: Source) -> Mapping:
     if tree is None:
         raise EditError("; ".join(one.message for one in sink.sorted()) or "the text cannot be read")
     return tree
+
+
+def _says(source: Source, wanted: Any) -> bool:
+    tree = parse(source, Sink(source.path))
+    return tree is not None and tree.data() == wanted
 
 
 def _put(data: Any, parts: list[str], value: Any) -> bool:

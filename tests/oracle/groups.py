@@ -15,7 +15,7 @@ from jobspec.spec.build import layout_of
 FOLDER = Path(__file__).parent
 ORDER = "tp-cp-ep-dp-pp"
 SIZES = (1, 2, 3, 4, 8)
-MOST = 96  # ranks: beyond them the pattern repeats, and the file is to be read
+MOST = 48  # ranks: beyond them the pattern repeats, and the file is to be read
 
 
 def main() -> None:
