@@ -12,6 +12,7 @@ from jobspec.frameworks import FRAMEWORKS
 from jobspec.layouts.edit import REMOVED, edited
 from jobspec.layouts.numbers import reaches
 from jobspec.layouts.search import Candidate, candidates
+from jobspec.memory.facts import facts_of
 from jobspec.rules.memory import recompute_settings
 from jobspec.source import Source
 from jobspec.spec.model import Spec
@@ -169,9 +170,10 @@ def _changes(spec: Spec, candidate: Candidate) -> dict[str, Any]:
 
 def reason(spec: Spec, candidate: Candidate) -> str:
     """Return in a short sentence what speaks for a layout, and what against it."""
+    shown = ("tp", "cp", "ep", "etp") if facts_of(spec).num_experts else ("tp", "cp")
     places: dict[str, list[str]] = {}
     for reach in reaches(candidate.layout, spec.resources.gpus_per_node, spec.nvlink_domain):
-        if reach.group.name in ("tp", "cp", "ep", "etp") and reach.group.size > 1:
+        if reach.group.name in shown and reach.group.size > 1:
             place = "stays inside NVLink" if reach.domains == 1 else f"goes over {reach.nodes} nodes"
             places.setdefault(place, []).append(reach.group.name)
     words = []

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from jobspec.layouts.numbers import Numbers, Reach
+from jobspec.layouts.numbers import OF_EXPERTS, Numbers, Reach
 from jobspec.layouts.search import Candidate
 from jobspec.layouts.suggest import Suggestion
 from jobspec.layouts.words import batch_words, layout_words
@@ -81,19 +81,25 @@ class Page:
         if not found:
             self._line(Text("None fits: not on these GPUs, with this batch, and within the memory."))
             return
-        table = self._table("", "GPUs", "tp", "pp", "vpp", "cp", "ep", "etp", "dp", "micro", "bubble", "GiB", "time")
+        shown = [
+            *([("now", current[0])] if current else []),
+            *((str(n), one.candidate) for n, one in enumerate(found, 1)),
+        ]
+        layouts = [one.layout for _, one in shown]
+        sizes = ["tp", "pp", "vpp", "cp", "ep", "etp", "dp"]
+        if all(layout.ep == 1 and layout.etp == layout.tp for layout in layouts):
+            sizes = [name for name in sizes if name not in OF_EXPERTS]
+        table = self._table("", "GPUs", *sizes, "micro", "bubble", "GiB", "time")
         best = found[0].candidate.seconds
-        if current:
-            table.add_row(*self._row("now", current[0], best))
-        for number, one in enumerate(found, 1):
-            table.add_row(*self._row(str(number), one.candidate, best), style="bold" if number == 1 else None)
+        for name, one in shown:
+            table.add_row(*_row(name, one, sizes, best), style="bold" if name == "1" else None)
         self._console.print(table)
         self._console.print()
         if current:
             self._item("now ", current[1])
-        for number, one in enumerate(found, 1):
-            warnings = ", ".join(sorted({warning.kind.code for warning in one.warnings} - known))
-            self._item(f"{number:>3} ", one.reason + (f" (check warns: {warnings})" if warnings else ""))
+        for number, suggestion in enumerate(found, 1):
+            warnings = ", ".join(sorted({warning.kind.code for warning in suggestion.warnings} - known))
+            self._item(f"{number:>3} ", suggestion.reason + (f" (check warns: {warnings})" if warnings else ""))
         self._console.print()
         self._item(
             "",
@@ -101,14 +107,6 @@ class Page:
             "estimated. It puts layouts in order and forecasts nothing.",
         )
         self._console.print()
-
-    def _row(self, name: str, one: Candidate, best: float) -> list[str]:
-        layout = one.layout
-        sizes = (layout.tp, layout.pp, layout.vpp or 1, layout.cp, layout.ep, layout.etp, layout.dp)
-        return [
-            *(name, f"{layout.world:,}", *map(str, sizes), str(one.micro_batch_size)),
-            *(f"{one.bubble:.0%}", f"{one.bytes / _GIB:.1f}", f"{one.seconds / best:.2f}"),
-        ]
 
     def _facts(self, numbers: Numbers) -> None:
         assert numbers.layout is not None  # noqa: S101 - the caller has looked
@@ -195,6 +193,13 @@ class Page:
         table = Table(box=None, show_header=False, padding=0, expand=False)
         table.add_row(Text(mark), Text(words))
         self._console.print(table)
+
+
+def _row(name: str, one: Candidate, sizes: Sequence[str], best: float) -> list[str]:
+    return [
+        *(name, f"{one.layout.world:,}", *(str(getattr(one.layout, size) or 1) for size in sizes)),
+        *(str(one.micro_batch_size), f"{one.bubble:.0%}", f"{one.bytes / _GIB:.1f}", f"{one.seconds / best:.2f}"),
+    ]
 
 
 def billions(count: float) -> str:
