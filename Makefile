@@ -53,6 +53,7 @@ lint: $(VENV)/.ready ## run ruff and mypy
 golden: $(VENV)/.ready ## write the golden files and the two catalogues in docs anew; review the diff
 	$(BIN)/jobspec explain --all > docs/diagnostics.md
 	$(BIN)/jobspec diagnose --list > docs/failures.md
+	$(BIN)/jobspec plan manifests/glm45v-sft.yaml --svg docs/plan.svg > /dev/null
 	$(BIN)/python -m pytest $(SNAPSHOTS) --snapshot-update -q
 
 cluster: $(VENV)/.ready ## a Slurm of four pretended nodes to play with, in a shell; it goes when the shell ends

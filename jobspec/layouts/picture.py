@@ -254,7 +254,7 @@ def _groups(numbers: Numbers) -> tuple[list[str], float]:
     space = 24
     wide = (_INNER - 2 * space) / 3
     grid = _grid(shown, numbers.gpus_per_node, wide, 20, 0)
-    high = grid.height + 50
+    high = grid.height + 65
     body = [
         words(
             0,
@@ -281,10 +281,10 @@ def _map(grid: _Grid, reach: Reach) -> list[str]:
     count = f"{group.number:,} group{'s' * (group.number > 1)} of {group.size:,} ranks, "
     colour = "#0b6b3a" if reach.where != "network" else "#9c4a00"
     return [
-        words(0, 12, group.name, more=' font-weight="bold"'),
-        words(34, 12, count + _WHERE[reach.where].format(n=reach.nodes), size=11, more=f' fill="{colour}"'),
-        words(0, 27, _PURPOSE[group.name], size=11),
-        '<g transform="translate(0 34)">',
+        words(0, 12, _NAMES[group.name], more=' font-weight="bold"'),
+        words(0, 27, count + _WHERE[reach.where].format(n=reach.nodes), size=11, more=f' fill="{colour}"'),
+        words(0, 42, _PURPOSE[group.name], size=11),
+        '<g transform="translate(0 49)">',
         grid.frames(),
         grid.squares((rank for rank in range(grid.gpus) if rank not in first and rank not in second), _GREY),
         grid.squares(sorted(rank for rank in first if rank < grid.gpus), _MARKED[0]),
