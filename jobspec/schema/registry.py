@@ -16,7 +16,9 @@ NAMES = {
     "diagnostics": "the output of `--format json`",
     "diagnosis": "the output of `diagnose --format json`",
     "diff": "the output of `diff --format json`",
+    "jobs": "the output of `submit`, `status`, `logs` and `cancel` with `--format json`",
     "losses": "the output of `losses --format json`",
+    "record": "the record beside a job's log",
     "trace": "the output of `trace --format json`",
     "signatures": "messages that `diagnose --signatures` adds",
 }
