@@ -77,7 +77,9 @@ def _parser() -> argparse.ArgumentParser:
     status.add_argument("--all", action="store_true", help="also older jobs of a name or manifest")
     logs = verbs.add_parser("logs", help="show the log of a job", allow_abbrev=False)
     _add_jobs(logs)
-    logs.add_argument("-f", "--follow", action="store_true", help="go on until the job has ended, also when it restarts")
+    logs.add_argument(
+        "-f", "--follow", action="store_true", help="go on until the job has ended, also when it restarts"
+    )
     logs.add_argument("-n", "--lines", metavar="N", default="100", help="the last N lines, or `all`; default: 100")
     logs.add_argument("--rank", type=int, metavar="N", help="only lines that say that they are of this rank")
     cancel = verbs.add_parser("cancel", help="end jobs", allow_abbrev=False)
@@ -91,7 +93,19 @@ def _parser() -> argparse.ArgumentParser:
         "name",
         nargs="?",
         default="job",
-        choices=("job", "cluster", "model", "diagnostics", "diagnosis", "diff", "jobs", "losses", "record", "signatures", "trace"),
+        choices=(
+            "job",
+            "cluster",
+            "model",
+            "diagnostics",
+            "diagnosis",
+            "diff",
+            "jobs",
+            "losses",
+            "record",
+            "signatures",
+            "trace",
+        ),
     )
     return parser
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from contextlib import suppress
@@ -53,10 +54,10 @@ def _says_yes(active: list[Job]) -> bool:
 def _note(job: Job) -> None:
     """Write down in the record that the job was cancelled from here; one that cannot be written is no failure."""
     known = jobs.with_record(job)
-    if known.record and known.folder:
+    if known.record and known.log:
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         with suppress(OSError):
-            records.write(known.folder, known.record._replace(cancelled_at=now))
+            records.write(os.path.dirname(known.log), known.record._replace(cancelled_at=now))
 
 
 def _say(arguments: argparse.Namespace, found: jobs.Found, active: list[Job]) -> None:
@@ -71,6 +72,6 @@ def _say(arguments: argparse.Namespace, found: jobs.Found, active: list[Job]) ->
         return
     lines = []
     for job in found.jobs:
-        said = "Cancelled" if job.label in cancelled else f"Had ended already ({job.state.lower()}):"
-        lines.append(f"{said} job {job.label}: {one_line(job.name)}\n")
+        said = "cancelled" if job.label in cancelled else f"had ended already ({job.state.lower()})"
+        lines.append(f"{one_line(job.name)}, job {job.label}: {said}\n")
     print_text("".join(lines))

@@ -45,7 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
         return say_usage(str(error))
     if found is None:
         return 1
-    unset = [f"{one.manifest}: the secret {name} is not set in this shell" for one in found for name in one.missing_secrets]
+    unset = [
+        f"{one.manifest}: the secret {name} is not set in this shell" for one in found for name in one.missing_secrets
+    ]
     if unset:
         sys.stderr.write("".join(f"jobspec: error: {line}\n" for line in unset))
         return 1
@@ -79,7 +81,8 @@ def _orders(arguments: argparse.Namespace) -> list[Order] | None:
     if sinks and print_diagnostics(sinks, diagnostics, sys.stderr):
         return None
     return [
-        orders.make(manifest, one, arguments.target) for manifest, one in zip(arguments.manifests, compiled, strict=True)
+        orders.make(manifest, one, arguments.target)
+        for manifest, one in zip(arguments.manifests, compiled, strict=True)
     ]
 
 
@@ -96,7 +99,7 @@ def _submit_all(
         for place in sorted({one.place for one in found}):
             os.makedirs(place[0], exist_ok=True)
             held[place] = stack.enter_context(lock.hold(*place, arguments.timeout))
-        recovered = {}
+        recovered: dict[tuple[str, str, str], Record] = {}
         for place in held:
             recovered |= _recover(*place)
         jobs = squeue.ask(names=sorted({*named, *(one.name for one in found)}))
@@ -117,7 +120,8 @@ def _submit_all(
                 hold=arguments.hold and not follows,
                 follows=follows,
             )
-            done.append(_submit(order, record._replace(options=tuple(words)), held[order.place], arguments))
+            with submission.one_interrupt_later():
+                done.append(_submit(order, record._replace(options=tuple(words)), held[order.place], arguments))
 
 
 def _submit(order: Order, record: Record, held: int, arguments: argparse.Namespace) -> Placed:
@@ -125,7 +129,7 @@ def _submit(order: Order, record: Record, held: int, arguments: argparse.Namespa
         return Placed(order, submission.submit(order, record, held=held, seconds=arguments.timeout), "submitted")
     except submission.UnknownError as error:
         raise _RefusedError(
-            f"{order.name}: {error}.\nWhether there is a job is not known: run the same command again, and it is looked for"
+            f"{order.name}: {error}.\nWhether there is a job is not known; run the same command again: it looks for it"
         ) from None
 
 

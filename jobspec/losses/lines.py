@@ -54,7 +54,7 @@ def steps(log: Log) -> Iterator[Step]:
             yield from steps_in(block.data)
 
 
-def steps_in(text: bytes) -> Iterator[Step]:
+def steps_in(text: bytes | memoryview) -> Iterator[Step]:
     """Yield the progress lines of a piece of a log."""
     for match in _LINE.finditer(text):
         values = _values(match.group(3))

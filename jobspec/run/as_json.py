@@ -39,7 +39,6 @@ def submitted(order: Order, record: Record, outcome: str) -> dict[str, Any]:
 def seen(one: Outlook, outcome: str | None = None) -> dict[str, Any]:
     """Return a job as it is."""
     job, record, how_far = one.job, one.job.record, one.progress
-    place = None if job.folder is None else f"{job.folder}/{job.name}_{job.label.partition('_')[0]}"
     return {
         "job": job.label,
         "name": job.name,
@@ -66,8 +65,8 @@ def seen(one: Outlook, outcome: str | None = None) -> dict[str, Any]:
             "seconds_per_iteration": finite(how_far.seconds),
         },
         "log": job.log,
-        "script": place + ".sh" if place and job.is_ours else None,
-        "record": place + ".json" if place and job.is_ours else None,
+        "script": job.place and job.place + ".sh",
+        "record": job.place and job.place + ".json",
         "manifest": record and record.manifest,
         "digest": record and record.digest,
     }

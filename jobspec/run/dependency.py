@@ -79,6 +79,6 @@ def _number(kind: str, name: str, jobs: list[Queued]) -> str:
         raise DependencyError(f"`{name}`: you have no such job, or it has ended so long ago that Slurm forgot it")
     number = max(mine, key=int)
     state = mine[number].state
-    if kind == "afterok" and state != "COMPLETED" or kind == "afternotok" and state == "COMPLETED":
+    if (kind, state == "COMPLETED") in (("afterok", False), ("afternotok", True)):
         raise DependencyError(f"`{name}`: job {number} has ended with {state}, so this would never start")
     return number

@@ -27,7 +27,7 @@ class Job(NamedTuple):
         label: ``NUMBER``, or ``ARRAY_TASK``; ``number`` is the ID that its log carries.
         state: Slurm's word, or ``FORGOTTEN``.
         end: Unix seconds; of a job that runs the time of its limit.
-        folder: of its log; ``None`` where nobody knows.
+        log: the path of its output; ``None`` where nobody knows.
 
     """
 
@@ -45,7 +45,7 @@ class Job(NamedTuple):
     nodes: str = ""
     node_count: int | None = None
     restarts: int | None = None
-    folder: str | None = None
+    log: str | None = None
     is_ours: bool = False
     record: Record | None = None
 
@@ -55,9 +55,10 @@ class Job(NamedTuple):
         return self.state in squeue.ENDED or self.state == FORGOTTEN
 
     @property
-    def log(self) -> str | None:
-        """The path of its output."""
-        return None if self.folder is None else os.path.join(self.folder, f"{self.name}_{self.number}.out")
+    def place(self) -> str | None:
+        """The path of its script and its record without their suffix; ``None`` where it has none."""
+        array = self.label.partition("_")[0]
+        return os.path.join(os.path.dirname(self.log), f"{self.name}_{array}") if self.log and self.is_ours else None
 
 
 class Wanted(NamedTuple):
@@ -104,7 +105,6 @@ def find(wanted: Wanted, *, everything: bool = False) -> Found:
 
 def of_queue(one: Queued) -> Job:
     """Return a job of squeue's."""
-    folder = os.path.dirname(one.output) or None
     return Job(
         label=one.label,
         number=one.number,
@@ -119,17 +119,15 @@ def of_queue(one: Queued) -> Job:
         nodes=one.nodes,
         node_count=one.node_count,
         restarts=one.restarts,
-        folder=folder,
+        log=one.log,
+        exit_code=one.exit_code if one.has_ended else None,
         is_ours=identity(one.comment) is not None,
     )
 
 
 def with_record(job: Job) -> Job:
     """Return a job with the record of its submission; that of an array is the array's."""
-    if job.record or job.folder is None or not job.is_ours:
-        return job
-    path = os.path.join(job.folder, f"{job.name}_{job.label.partition('_')[0]}.json")
-    return job._replace(record=records.read(path))
+    return job if job.record or job.place is None else job._replace(record=records.read(job.place + ".json"))
 
 
 def _ask(wanted: Wanted) -> list[Queued]:
@@ -165,7 +163,7 @@ def _of_record(folder: str, name: str, number: str) -> Job:
         number=number,
         name=name,
         state=FORGOTTEN,
-        folder=folder,
+        log=os.path.join(folder, f"{name}_{number}.out"),
         is_ours=True,
         record=records.read(os.path.join(folder, f"{name}_{number}.json")),
     )
@@ -210,7 +208,7 @@ def _last_of_each(jobs: Sequence[Job], wanted: Wanted) -> list[Job]:
         if job.label in wanted.ids or job.label.partition("_")[0] in wanted.ids:
             kept.append(job)
         else:
-            by_name.setdefault((job.name, job.folder), []).append(job)
+            by_name.setdefault((job.name, job.log and os.path.dirname(job.log)), []).append(job)
     for group in by_name.values():
         active = [job for job in group if not job.has_ended]
         newest = max(int(job.label.partition("_")[0]) for job in group)

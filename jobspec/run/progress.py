@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from typing import NamedTuple
 
-from jobspec.losses.lines import Step, steps_in
+from jobspec.losses.lines import steps_in
 
 _TAIL = 64 * 1024  # bytes; what stands between two progress lines is rarely more
 _LONG_TAIL = 4 * 1024 * 1024
@@ -41,10 +42,9 @@ def _of_tail(path: str, length: int) -> Progress | None:
     except OSError:
         return None
     # The last line may be half written; one without its end has no field after the bar, and is passed over.
-    last: Step | None = None
-    for last in steps_in(text):
-        pass
-    if last is None:
+    found = deque(steps_in(text), maxlen=1)
+    if not found:
         return None
+    last = found[0]
     time = last.values.get("time_ms")
     return Progress(last.iteration, last.total, last.values.get("loss"), None if time is None else time / 1000)

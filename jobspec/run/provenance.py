@@ -9,6 +9,7 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import NamedTuple
 
+from jobspec.source import Source
 from jobspec.spec.model import Spec
 from jobspec.syntax.nodes import Mapping, Node, Sequence
 
@@ -27,7 +28,7 @@ def files_of(spec: Spec) -> tuple[tuple[str, str], ...]:
     return tuple((_absolute(one.path), sha256(one.text.encode()).hexdigest()) for one in (manifest, *rest))
 
 
-def _sources(node: Node) -> Iterator[object]:
+def _sources(node: Node) -> Iterator[Source]:
     yield node.span.source
     children = (
         [entry.value for entry in node.entries.values()]

@@ -58,7 +58,8 @@ class Reader:
             self._print(self._jobs[number], tail.rest())
         if self._rank is not None and self._dropped:
             sys.stderr.write(
-                f"jobspec: {self._dropped} lines do not say whose they are; `slurm: {{srun: [--label]}}` has Slurm say it\n"
+                f"jobspec: {self._dropped} lines do not say whose they are;"
+                " with `slurm: {srun: [--label]}` Slurm says it of each\n"
             )
 
     def _print(self, job: Job, lines: list[bytes]) -> None:

@@ -18,9 +18,7 @@ from jobspec.slurm import sbatch, squeue
 from jobspec.slurm.programs import SlurmError
 
 
-def rehearse(
-    found: Sequence[Order], arguments: argparse.Namespace, git: Mapping[str, tuple[str, bool] | None]
-) -> int:
+def rehearse(found: Sequence[Order], arguments: argparse.Namespace, git: Mapping[str, tuple[str, bool] | None]) -> int:
     """Print what a submit would do; 1 where Slurm would refuse. Nothing is written anywhere."""
     jobs: list[Any] = []
     texts: list[str] = []

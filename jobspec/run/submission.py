@@ -38,17 +38,14 @@ def submit(order: Order, record: Record, *, held: int, seconds: float) -> Record
     with Staging() as staging:
         staging.write(base + ".sh", order.script, executable=True)
     records.write(order.folder, record)
-    with _one_interrupt_later():
-        try:
-            job = sbatch.submit(
-                base + ".sh", record.options, seconds=seconds, held=held, directives=order.directives
-            )
-        except SlurmError as error:
-            if not error.unanswered:
-                recovery.forget(order.folder, record)
-                raise
-            job = _look(order, record, error)
-        return recovery.settle(order.folder, record, job)
+    try:
+        job = sbatch.submit(base + ".sh", record.options, seconds=seconds, held=held, directives=order.directives)
+    except SlurmError as error:
+        if not error.unanswered:
+            recovery.forget(order.folder, record)
+            raise
+        job = _look(order, record, error)
+    return recovery.settle(order.folder, record, job)
 
 
 def _look(order: Order, record: Record, error: SlurmError) -> str:
@@ -62,8 +59,8 @@ def _look(order: Order, record: Record, error: SlurmError) -> str:
 
 
 @contextmanager
-def _one_interrupt_later() -> Iterator[None]:
-    """Let the block end at a first Ctrl-C, since a job may be there already; a second one breaks it off."""
+def one_interrupt_later() -> Iterator[None]:
+    """Let a submission end, and be told, at a first Ctrl-C; a second one breaks it off."""
     told: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:

@@ -71,7 +71,9 @@ def _whole(one: Outlook) -> str:
     if job.log:
         rows.append(("log", one_line(job.log)))
     if job.record:
-        git = f", commit {job.record.git[0][:12]}{' and changes' if job.record.git[1] else ''}" if job.record.git else ""
+        git = (
+            f", commit {job.record.git[0][:12]}{' and changes' if job.record.git[1] else ''}" if job.record.git else ""
+        )
         rows.append(("manifest", f"{one_line(job.record.manifest)}{git}"))
     return "\n".join([*lines, *(f"  {name:<9} {value}" for name, value in rows)]) + "\n"
 

@@ -38,7 +38,9 @@ class Answer(NamedTuple):
         return next((line.strip() for line in self.err.splitlines() if line.strip()), f"exit code {self.code}")
 
 
-def call(argv: Sequence[str], *, seconds: float = SECONDS, text: str | None = None, env: dict[str, str] | None = None) -> Answer:
+def call(
+    argv: Sequence[str], *, seconds: float = SECONDS, text: str | None = None, env: dict[str, str] | None = None
+) -> Answer:
     """Run a program to its end; ``text`` is its standard input, ``env`` its environment where it is no question.
 
     Raises:

@@ -61,8 +61,8 @@ _WORDS = {
 
 _LIMIT = re.compile(
     r"(?P<who>QOS|Assoc(?:iation)?|)(?P<kind>Grp|Max|Min|)"
-    r"(?P<what>C[Pp][Uu]|GRES|Mem(?:ory)?|Nodes?|Jobs?|Submit ?Jobs?|Wall(?:Duration)?|Energy|BB|License|Billing|Unknown|"
-    r"Resource|Time)"
+    r"(?P<what>C[Pp][Uu]|GRES|Mem(?:ory)?|Nodes?|Jobs?|SubmitJobs?|Wall(?:Duration)?|Energy|BB|License|Billing|"
+    r"Unknown|Resource|Time)"
     r"(?P<run>(?:Run)?(?:Minutes|Mins))?(?P<per>Per(?:Job|User|Node|Account))?(?:Limit|NotSatisfied)?"
 )
 _WHAT = {
@@ -92,7 +92,7 @@ def _limit(code: str) -> str | None:
     found = _LIMIT.fullmatch(code)
     if found is None:
         return None
-    what = _WHAT[found["what"].lower().replace(" ", "")] + (" times minutes" if found["run"] else "")
+    what = _WHAT[found["what"].lower()] + (" times minutes" if found["run"] else "")
     whose = _WHOSE[found["who"]]
     if found["kind"] == "Min":
         return f"{whose} wants more {what} than it asks for"

@@ -31,7 +31,7 @@ def submit(script: str, options: Sequence[str], *, seconds: float, held: int, di
     with open(script, "rb") as text:
         try:
             process = subprocess.Popen(  # noqa: S603 (a list of words)
-                ["sbatch", "--parsable", *options],
+                ["sbatch", "--parsable", *options],  # noqa: S607 (the one on PATH)
                 stdin=text,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

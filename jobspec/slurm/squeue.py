@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,9 +12,10 @@ from jobspec.slurm.programs import SlurmError, call, duration, moment
 _FIELD, _ROW = "\x1f", "\x1e\n"
 _FIELDS = (
     *("JobID", "JobArrayID", "State", "Reason", "TimeUsed", "TimeLimit", "EndTime", "StartTime", "SubmitTime"),
-    *("NodeList", "NumNodes", "RestartCnt", "STDOUT", "UserName", "Comment", "Name"),
+    *("NodeList", "NumNodes", "RestartCnt", "exit_code", "STDOUT", "UserName", "Comment", "Name"),
 )
 _FORMAT = ",".join(f"{name}:{_FIELD}" for name in _FIELDS[:-1]) + f",{_FIELDS[-1]}:\x1e"
+_PATTERN = re.compile(r"%(\d*[A-Za-z%])")
 _UNKNOWN = "Invalid job id specified"  # slurm_errno.c, ESLURM_INVALID_JOB_ID
 
 #: States of jobs that will not run any more (slurm.h, enum job_states).
@@ -49,6 +51,7 @@ class Queued(NamedTuple):
     nodes: str
     node_count: int
     restarts: int
+    exit_code: str
     output: str
     user: str
     comment: str
@@ -58,6 +61,14 @@ class Queued(NamedTuple):
     def has_ended(self) -> bool:
         """Whether the job will not run any more."""
         return self.state in ENDED
+
+    @property
+    def log(self) -> str | None:
+        """The path of its output; ``None`` where it has a pattern that only its node knows (sbatch(1), filename)."""
+        array, _, task = self.label.partition("_")
+        known = {"j": self.number, "x": self.name, "A": array, "a": task, "u": self.user, "%": "%"}
+        path = _PATTERN.sub(lambda found: known.get(found[1], "\0"), self.output)
+        return path if path.startswith("/") and "\0" not in path else None
 
 
 def ask(*, jobs: Sequence[str] = (), names: Sequence[str] = (), user: str | None = None) -> list[Queued]:
@@ -97,8 +108,17 @@ def _job(row: list[str]) -> Queued:
         nodes=field["NodeList"],
         node_count=int(field["NumNodes"].partition("-")[0]),  # a range while the job waits
         restarts=int(field["RestartCnt"]),
+        exit_code=_exit_code(field["exit_code"]),
         output=field["STDOUT"],
         user=field["UserName"],
         comment="" if field["Comment"] == "(null)" else field["Comment"],
         name=field["Name"],
     )
+
+
+def _exit_code(text: str) -> str:
+    """Return ``CODE:SIGNAL``; an older squeue prints what wait(2) gave."""
+    if ":" in text:
+        return text
+    status = int(text) if text.isdigit() else 0
+    return f"{status >> 8 & 0xFF}:{status & 0x7F}"
