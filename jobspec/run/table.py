@@ -59,7 +59,7 @@ def _whole(one: Outlook) -> str:
         rows.append(("nodes", f"{job.nodes} ({job.node_count})"))
     elif job.node_count:
         rows.append(("nodes", f"{job.node_count} wanted"))
-    if job.elapsed:
+    if job.elapsed or (job.elapsed is not None and job.state != "PENDING"):
         rows.append(("time", span(job.elapsed) + (f" of {span(job.limit)}" if job.limit else "")))
     elif job.limit:
         rows.append(("limit", span(job.limit)))
