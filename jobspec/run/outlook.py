@@ -12,9 +12,8 @@ from jobspec.run.jobs import Job, with_record
 from jobspec.run.progress import Progress
 from jobspec.slurm.reasons import in_words
 
-#: Of so many jobs that have ended the logs are read, and of all that run.
+#: Of so many jobs that have ended the logs are read, and of all that have begun and not ended.
 _ENDED = 50
-_RUNNING = ("RUNNING", "COMPLETING", "SUSPENDED")
 
 
 class Outlook(NamedTuple):
@@ -44,7 +43,7 @@ class Outlook(NamedTuple):
 def of_jobs(jobs: Sequence[Job]) -> list[Outlook]:
     """Return the outlook of each job, reading the logs of many at once."""
     ended = [job.label for job in jobs if job.has_ended][-_ENDED:]
-    read = [job for job in jobs if job.log and (job.state in _RUNNING or job.label in ended)]
+    read = [job for job in jobs if job.log and (job.label in ended if job.has_ended else job.state != "PENDING" or job.restarts)]
     few = len(jobs) <= _ENDED
     if len(read) > 1:
         with ThreadPoolExecutor(min(16, len(read))) as pool:  # files of a shared file system: the wait is not ours

@@ -55,6 +55,8 @@ def _unsupported(plan: Plan) -> dict[str, str]:
             found[_BATCH_ONLY.get(option, "/slurm/sbatch")] = f"`--{option}` of sbatch"
     for launch in plan.launches:
         found |= rank_prefixes(launch)
+    if plan.resume:
+        found["/launch/resume"] = "a job that starts again"
     return found
 
 

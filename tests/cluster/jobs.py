@@ -93,13 +93,13 @@ class Site:
         assert done.returncode == 0, done.stderr
         return self.wait(int(done.stdout))
 
-    def wait(self, job: int) -> Result:
+    def wait(self, job: int, seconds: float = 90) -> Result:
         """Wait for the end of a job, and return what became of it."""
-        end = time.monotonic() + 90
+        end = time.monotonic() + seconds
         while True:  # `sbatch --wait` asks after 2, 3, 4, … seconds
             shown = self.cluster.run("scontrol", "--oneliner", "show", "job", str(job)).stdout
             fields = dict(re.findall(r"(\w+)=(.*?)(?= \w+=|$)", shown, re.MULTILINE))
-            if fields["JobState"] not in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING"):
+            if fields["JobState"] not in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SIGNALING"):
                 break
             assert time.monotonic() < end, shown
             time.sleep(0.05)
