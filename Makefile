@@ -62,6 +62,7 @@ bench: $(VENV)/.ready ## measure start-up and throughput
 	$(BIN)/python -m benchmarks.bulk
 	$(BIN)/python -m benchmarks.diagnose
 	$(BIN)/python -m benchmarks.trace
+	$(BIN)/python -m benchmarks.submit
 
 clean: ## remove what the commands above have made
 	rm -rf $(VENV) $(VENV)-torch build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

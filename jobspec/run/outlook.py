@@ -43,7 +43,11 @@ class Outlook(NamedTuple):
 def of_jobs(jobs: Sequence[Job]) -> list[Outlook]:
     """Return the outlook of each job, reading the logs of many at once."""
     ended = [job.label for job in jobs if job.has_ended][-_ENDED:]
-    read = [job for job in jobs if job.log and (job.label in ended if job.has_ended else job.state != "PENDING" or job.restarts)]
+    read = [
+        job
+        for job in jobs
+        if job.log and (job.label in ended if job.has_ended else job.state != "PENDING" or job.restarts)
+    ]
     few = len(jobs) <= _ENDED
     if len(read) > 1:
         with ThreadPoolExecutor(min(16, len(read))) as pool:  # files of a shared file system: the wait is not ours

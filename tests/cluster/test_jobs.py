@@ -414,7 +414,7 @@ def test_training_goes_on_until_it_is_finished(site: Site) -> None:
     done = site.cluster.run(
         *("sbatch", "--parsable", f"{site.folder}/job.sh"), TEST_RECORD=str(site.record), TEST_ITERATIONS="700"
     )
-    result = site.wait(int(done.stdout), 300)
+    result = site.wait(int(done.stdout), 400)
 
     assert (result.state, result.exit_code) == ("COMPLETED", "0:0"), result.output
     begun = [int(number) for number in re.findall(r"from iteration (\d+) to", result.output)]
