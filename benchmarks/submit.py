@@ -54,7 +54,7 @@ def _measure(site: Site, rounds: int) -> None:
         "jobspec compile": [*jobspec, "compile", manifest],
         "jobspec submit": [*jobspec, "submit", "--hold", "--again", manifest],
     }
-    median = {name: 0.0 for name in commands}
+    median = dict.fromkeys(commands, 0.0)
     seconds: dict[str, list[float]] = {name: [] for name in commands}
     for number in range(rounds + 1):
         for name, command in commands.items():

@@ -24,14 +24,14 @@ def test_squeue_is_read() -> None:
         "COMPLETED",
         "node[01-02]",
         2,
-        2,
+        3,
         600,
     )
     assert play.end == (play.start or 0) + play.elapsed
     assert play.log == "/site/logs/play_11.out"
     assert (failed.state, failed.exit_code, failed.reason) == ("FAILED", "3:0", "NonZeroExitCode")
     assert failed.log is None  # it has the node's name in it
-    assert (waiting.limit, waiting.start) == (2 * 3600 + 3 * 60 + 4, None)
+    assert (waiting.limit, waiting.start) == (2 * 3600 + 4 * 60, None)
     assert waiting.log == f"/logs/odd_{waiting.label}.out"
     assert waiting.comment.startswith('it\'s "ours" a|b jobspec/0.1.0 id=')
     assert not waiting.has_ended
