@@ -119,10 +119,17 @@ def _add_submit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hold", action="store_true", help="submit it held: `scontrol release` lets it go")
     parser.add_argument("--again", action="store_true", help="also where the same is submitted already")
     parser.add_argument(
-        "--timeout", type=float, metavar="S", default=150, help="seconds to wait for sbatch; default: 150"
+        "--timeout", type=_seconds, metavar="S", default=150, help="seconds to wait for sbatch; default: 150"
     )
     parser.add_argument("--format", choices=("human", "json"), default="human", help="default: human")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)  # argparse says what is no number
+    if not 1 <= seconds <= 3600:
+        raise argparse.ArgumentTypeError(f"{text}: from 1 to 3600 seconds")
+    return seconds
 
 
 def _add_jobs(parser: argparse.ArgumentParser) -> None:

@@ -8,6 +8,7 @@ import shutil
 import sys
 
 from jobspec.commands.output import print_text, say_usage, wants_color
+from jobspec.diagnostics.visible import one_line
 from jobspec.run import jobs, outlook, table
 from jobspec.run.naming import NamingError, wanted
 from jobspec.slurm.programs import SlurmError
@@ -47,5 +48,5 @@ def say_missing(found: jobs.Found) -> int:
     """Say what was named but is nowhere, and return the exit code."""
     for one in found.missing:
         help_ = "" if one.isdigit() else "; name the manifest, and the records beside its logs are read"
-        sys.stderr.write(f"jobspec: error: Slurm knows no job {one} (any more){help_}\n")
+        sys.stderr.write(f"jobspec: error: Slurm knows no job `{one_line(one)}` (any more){help_}\n")
     return int(bool(found.missing))

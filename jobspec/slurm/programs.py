@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,6 +13,7 @@ SECONDS = 60.0
 
 # A user's own settings of these programs, which would change what they answer.
 _SETTINGS = ("SQUEUE_", "SACCT_", "SCANCEL_", "SLURM_TIME_FORMAT", "SLURM_CLUSTERS")
+_SAID = re.compile(r"^[a-z]+: (?:error: |fatal: )?")
 
 
 class SlurmError(Exception):
@@ -34,8 +36,16 @@ class Answer(NamedTuple):
 
     @property
     def complaint(self) -> str:
-        """The first line of its complaint."""
-        return next((line.strip() for line in self.err.splitlines() if line.strip()), f"exit code {self.code}")
+        """Its complaint in a line, without what Slurm puts before it: the one that it ended for, or else the first."""
+        lines = [_SAID.sub("", line.strip()) for line in self.err.splitlines() if line.strip()]
+        fatal = [_SAID.sub("", line) for line in self.err.splitlines() if ": fatal: " in line]
+        return next(iter([*fatal, *lines]), f"exit code {self.code}")
+
+    @property
+    def whole(self) -> str:
+        """All that it complains of, in a line: a plug-in of the site says there why a job is refused."""
+        lines = [_SAID.sub("", line.strip()) for line in self.err.splitlines() if line.strip()]
+        return "; ".join(lines) or f"exit code {self.code}"
 
 
 def call(

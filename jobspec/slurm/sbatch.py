@@ -61,9 +61,7 @@ def job_of(answer: Answer) -> str:
     if answer.code == 0 and number.isdigit():
         return number
     lost = answer.code <= 0 or any(word in answer.err for word in _LOST)
-    complaints = [line.removeprefix("sbatch: ").removeprefix("error: ") for line in answer.err.splitlines()]
-    said = "; ".join(line for line in complaints if line.strip()) or f"exit code {answer.code}"
-    raise SlurmError(f"sbatch: {said}", unanswered=lost)
+    raise SlurmError(f"sbatch: {answer.whole}", unanswered=lost)
 
 
 def try_out(text: str, options: Sequence[str], directives: Sequence[str]) -> Answer:

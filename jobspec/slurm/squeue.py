@@ -16,6 +16,7 @@ _FIELDS = (
 )
 _FORMAT = ",".join(f"{name}:{_FIELD}" for name in _FIELDS[:-1]) + f",{_FIELDS[-1]}:\x1e"
 _PATTERN = re.compile(r"%(\d*[A-Za-z%])")
+_NO_TASK = str(2**32 - 2)  # slurm.h, NO_VAL: what `%a` gives a job that is no task of an array
 _UNKNOWN = "Invalid job id specified"  # slurm_errno.c, ESLURM_INVALID_JOB_ID
 
 #: States of jobs that will not run any more (slurm.h, enum job_states).
@@ -66,7 +67,7 @@ class Queued(NamedTuple):
     def log(self) -> str | None:
         """The path of its output; ``None`` where it has a pattern that only its node knows (sbatch(1), filename)."""
         array, _, task = self.label.partition("_")
-        known = {"j": self.number, "x": self.name, "A": array, "a": task, "u": self.user, "%": "%"}
+        known = {"j": self.number, "x": self.name, "A": array, "a": task or _NO_TASK, "u": self.user, "%": "%"}
         path = _PATTERN.sub(lambda found: known.get(found[1], "\0"), self.output)
         return path if path.startswith("/") and "\0" not in path else None
 
