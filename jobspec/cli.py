@@ -126,10 +126,12 @@ def _add_submit(parser: argparse.ArgumentParser) -> None:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)  # argparse says what is no number
-    if not 1 <= seconds <= 3600:
-        raise argparse.ArgumentTypeError(f"{text}: from 1 to 3600 seconds")
-    return seconds
+    try:
+        if 1 <= float(text) <= 3600:
+            return float(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text}: from 1 to 3600 seconds")
 
 
 def _add_jobs(parser: argparse.ArgumentParser) -> None:

@@ -10,8 +10,9 @@ from jobspec.run import record as records
 from jobspec.run.record import Record, identity
 from jobspec.slurm import squeue
 
-#: A controller that answers questions has worked off the requests from before within this time (MessageTimeout is 10).
-GRACE = 15.0
+#: A controller that answers questions has worked off the requests from before within this time: a client that waits for
+#: its answer gives up after MessageTimeout, which is 10 seconds and at most 100 (slurm.conf(5)).
+GRACE = 60.0
 
 
 def find(folder: str, record: Record, *, age: float) -> str | None:

@@ -304,6 +304,22 @@ def test_node_that_fails(site: Site) -> None:
     assert "  restarts  1\n" in site.jobspec("status", number).stdout
 
 
+def test_preempted_job_goes_on_later(site: Site) -> None:
+    """A job that a more urgent one displaces goes back into the queue, and runs again when that has ended."""
+    content = talker(resources={"nodes": 4, "time": "0:10:00"}, slurm={"requeue": True})
+    number = submitted(site, content)
+    log = site.logs / f"{content['name']}_{number}.out"
+    wait_for(lambda: log.exists() and "lm loss" in log.read_text())
+    site.facts["partitions"] |= {"urgent": {}}
+    resources = {"nodes": 4, "time": "0:10:00", "partition": "urgent"}
+    urgent = submitted(site, sleeper(3, resources=resources), "urgent.yaml")
+    wait_for(lambda: document(site, "status", number)["jobs"][0]["state"] == "PENDING")
+    assert site.wait(int(urgent)).state == "COMPLETED"
+    wait_for(lambda: log.read_text().count("meeting at") == 2)
+
+    assert document(site, "status", number)["jobs"][0]["restarts"] == 1
+
+
 def test_thousand_jobs_in_one_question(site: Site) -> None:
     """A thousand jobs are told by one squeue."""
     content = sleeper(slurm={"array": "0-999%1"})

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -182,7 +183,7 @@ def test_submit_that_never_reached_slurm(site: Site) -> None:
     (wrapper,) = wait_for(lambda: _same_in_our_namespace(f"{site.folder}/slow/sbatch"))
     os.killpg(wrapper, signal.SIGKILL)
     (pending,) = site.logs.glob(f"{content['name']}_submit-*.json")
-    os.utime(pending, (time.time() - 60, time.time() - 60))
+    os.utime(pending, (time.time() - 90, time.time() - 90))
     second = site.jobspec("submit", manifest)
 
     assert second.returncode == 0, second.stderr
@@ -218,7 +219,7 @@ def test_job_that_came_and_went_is_found_by_its_output(site: Site) -> None:
         kept.rename(site.logs / f"{content['name']}_submit-000000000000.{suffix}")
     pending = site.logs / f"{content['name']}_submit-000000000000.json"
     pending.write_text(json.dumps(json.loads(pending.read_text()) | {"nonce": "0" * 12, "job": None}))
-    os.utime(pending, (time.time() - 60, time.time() - 60))
+    os.utime(pending, (time.time() - 90, time.time() - 90))
     output.rename(site.logs / f"{content['name']}_99999.out")
     second = site.jobspec("submit", manifest)
 
@@ -257,8 +258,6 @@ def test_full_disk_submits_nothing(site: Site) -> None:
     full = 'mount -t tmpfs -o size=4k none "$1" && shift && : > /dev/null && head -c 4096 /dev/zero > "$1/full"; shift'
     script = f'{full}; exec "$@"'
     words = ["unshare", "--mount", "sh", "-c", script, "sh", str(site.logs), str(site.logs)]
-    import sys
-
     done = site.cluster.run(*words, sys.executable, "-m", "jobspec", "submit", manifest, **site.environment())
 
     assert done.returncode == 1
@@ -361,3 +360,34 @@ def test_hostile_log_folder_and_path(site: Site) -> None:
     assert record.manifest == str(site.folder / odd / "job;id.yaml")
     assert site.wait(int(record.job or 0)).state == "COMPLETED"
     assert (logs / f"{content['name']}_{record.job}.out").exists()
+
+
+def test_chain_waits_for_a_training_that_starts_again(site: Site) -> None:
+    """What follows a training in a chain waits until it is finished, and not only until it starts again."""
+    save = site.folder / "save"
+    save.mkdir()
+    name = f"train-{os.urandom(3).hex()}"
+    first = job(
+        name=name,
+        resources={"nodes": 1, "time": "0:10:00"},
+        parallelism={"pp": 8},
+        training={"micro_batch_size": 1, "global_batch_size": 128, "train_iters": 120},
+        checkpoint={"pretrained": str(site.folder), "save": str(save), "minutes_before_limit": 2},
+        launch={"resume": {"attempts": 3}, "warmup": "none"},
+    )
+    then = sleeper(1)
+    paths = [site.manifest(first, "first.yaml"), site.manifest(then, "then.yaml")]
+    done = site.jobspec("submit", "--chain", *paths, TEST_ITERATIONS="120")
+    assert done.returncode == 0, done.stderr
+    number = record_of(site, name).job or ""
+    output = site.logs / f"{name}_{number}.out"
+    wait_for(lambda: list(site.record.glob("rank7.json")))
+    time.sleep(1)
+    site.cluster.run("scancel", "--signal=TERM", number)  # what `slurm.signal` and the clock of the program do
+    wait_for(lambda: output.read_text().count("meeting at") == 2)
+    assert list(jobs_named(site, then["name"]).values()) == ["PENDING"]
+    wait_for(lambda: jobs_named(site, name)[number] == "COMPLETED")
+    wait_for(lambda: list(jobs_named(site, then["name"]).values()) == ["COMPLETED"])
+
+    assert (save / "latest_checkpointed_iteration.txt").read_text() == "120"
+    assert "restarts  1\n" in site.jobspec("status", name).stdout
