@@ -26,7 +26,7 @@ class UnknownError(Exception):
 def submit(order: Order, record: Record, *, held: int, seconds: float) -> Record:
     """Submit an order under its lock, and return its record with the job's ID.
 
-    Script and record are written first. What happens then: sbatch answers, and they get the ID; or it refuses, and
+    Record and script are written first. What happens then: sbatch answers, and they get the ID; or it refuses, and
     they go; or no answer comes, and the job is looked for by the nonce in its comment.
 
     Raises:
@@ -35,9 +35,9 @@ def submit(order: Order, record: Record, *, held: int, seconds: float) -> Record
         OSError: script or record cannot be written; nothing has been submitted.
     """
     base = records.base(order.folder, record)
+    records.write(order.folder, record)  # first: whatever ends us, the next submit finds it, and clears up
     with Staging() as staging:
         staging.write(base + ".sh", order.script, executable=True)
-    records.write(order.folder, record)
     try:
         job = sbatch.submit(base + ".sh", record.options, seconds=seconds, held=held, directives=order.directives)
     except SlurmError as error:

@@ -171,6 +171,29 @@ def test_killed_submit_is_found_by_the_next(when: str, site: Site) -> None:
     assert not list(site.logs.glob(f"{content['name']}_submit-*"))
 
 
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_submit_that_ends_at_any_moment(number: signal.Signals, site: Site) -> None:
+    """Whenever a submit is ended, it and the next one together start one job."""
+    path = slow_sbatch(site, before=0.1, after=0.1)
+    for moment in range(6):
+        content = sleeper()
+        manifest = site.manifest(content)
+        first = site.start("submit", manifest, PATH=path)
+        wait_for(lambda: (site.logs / f".{content['name']}.lock").exists())  # noqa: B023 (called at once)
+        time.sleep(moment * 0.08)
+        first.send_signal(number)
+        first.communicate()
+        time.sleep(1)  # an sbatch that was started ends
+        for pending in site.logs.glob(f"{content['name']}_submit-*.json"):
+            os.utime(pending, (time.time() - 90, time.time() - 90))
+        second = site.jobspec("submit", manifest)
+
+        assert second.returncode in (0, 1), second.stderr
+        assert second.returncode == 0 or "is submitted already" in second.stderr
+        assert list(jobs_named(site, content["name"])) == [record_of(site, content["name"]).job]
+        assert not list(site.logs.glob(f"{content['name']}_submit-*"))
+
+
 def test_submit_that_never_reached_slurm(site: Site) -> None:
     """Killed with its sbatch before the controller was asked, a submit has left nothing, and the next one submits."""
     content = sleeper()
