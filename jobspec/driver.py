@@ -10,8 +10,9 @@ from jobspec.ir.plan import Plan
 from jobspec.schema.validate import validate
 from jobspec.spec.model import Spec
 from jobspec.spec.model_facts import check_facts
+from jobspec.source import Source
 from jobspec.spec.references import Library, check_kind, kind_of
-from jobspec.syntax.loader import load
+from jobspec.syntax.loader import load, parse
 from jobspec.syntax.nodes import Mapping, find
 from jobspec.targets import codes, registry
 from jobspec.targets.protocol import Script, Target
@@ -41,7 +42,14 @@ class Session:
     def check(self, path: str) -> Compiled:
         """Check a file of any kind: a job manifest with all that it refers to, a cluster file, or a model file."""
         sink = Sink(_display(path))
-        tree = load(path, sink)
+        return self._check(load(path, sink), sink)
+
+    def check_text(self, text: str, path: str) -> Compiled:
+        """Check a text as if it were the file at a path: what it refers to is looked for from there."""
+        sink = Sink(path)
+        return self._check(parse(Source(path, text), sink), sink)
+
+    def _check(self, tree: Mapping | None, sink: Sink) -> Compiled:
         if tree is None:
             return Compiled(sink)
         kind = kind_of(tree, sink)
