@@ -154,7 +154,9 @@ def _mpi(site: Site) -> Iterator[str]:
     if site.mpi is None:
         yield f"# mpi: not known ({comment(site.unknown.get('mpi', ''))})"
         return
-    listed = comment(f"`srun --mpi=list`: {', '.join(site.mpi)}; the site's default is {site.default_mpi or 'not known'}")
+    listed = comment(
+        f"`srun --mpi=list`: {', '.join(site.mpi)}; the site's default is {site.default_mpi or 'not known'}"
+    )
     best = next((kind for kind in _MPI if kind in site.mpi), "none")
     yield f"mpi: {best}   # {listed}"
 

@@ -65,9 +65,13 @@ def _show(line: Line, widest: int, columns: int, *, color: bool) -> str:
     head = f"{line.level:8}{line.check:{widest}}  "
     indent = " " * len(head)
     texts = textwrap.wrap(one_line(line.message), columns - len(head), break_on_hyphens=False) or [""]
-    texts += textwrap.wrap(
-        "fix: " + one_line(line.fix), columns - len(head), subsequent_indent="     ", break_on_hyphens=False
-    ) if line.fix else []
+    texts += (
+        textwrap.wrap(
+            "fix: " + one_line(line.fix), columns - len(head), subsequent_indent="     ", break_on_hyphens=False
+        )
+        if line.fix
+        else []
+    )
     level = f"\x1b[{_COLORS[line.level]}m{line.level:8}\x1b[0m" if color else f"{line.level:8}"
     return level + head[8:] + f"\n{indent}".join(texts) + "\n"
 

@@ -104,7 +104,9 @@ def _account(spec: Spec, site: Site, partition: Partition | None) -> Line:
     allowed = partition.allowed_accounts if partition else None
     if (allowed is not None and account not in allowed) or (partition and account in partition.denied_accounts):
         fix = f"use one of {listed(allowed)}" if allowed else "use another account"
-        return Line(FAILURE, "account", f"{where} does not take the account `{account}`", f"{fix}, or another partition")
+        return Line(
+            FAILURE, "account", f"{where} does not take the account `{account}`", f"{fix}, or another partition"
+        )
     if site.accounts is None:
         if "config" not in site.unknown and not site.needs_account:
             return Line(PASS, "account", f"`{account}`: the site looks at no account, and {where} at none either")
@@ -139,7 +141,9 @@ def _nodes(spec: Spec, site: Site, partition: Partition | None, *, whole_job: bo
         fix = f"use `nodes: {able}` or fewer, or wait for {reasons}" if down else f"use `nodes: {able}` or fewer"
         yield Line(FAILURE, "nodes", message, fix if able else f"wait for {reasons}, or use another partition", down)
     elif down:
-        yield Line(WARNING, "nodes", f"{where}: {len(down)} of {len(inside)} nodes are not usable: {reasons}", None, down)
+        yield Line(
+            WARNING, "nodes", f"{where}: {len(down)} of {len(inside)} nodes are not usable: {reasons}", None, down
+        )
     else:
         yield Line(PASS, "nodes", f"{where}: {len(inside)}, all usable")
     yield _gpus(spec, site, where, partition)
@@ -158,7 +162,9 @@ def _gpus(spec: Spec, site: Site, where: str, partition: Partition | None) -> Li
     if not wanted:
         return Line(PASS, "gpus", "none is wanted")
     if not found:
-        fix = "use another partition, or ask the site for gres.conf: sbatch refuses --gpus-per-node where there are none"
+        fix = (
+            "use another partition, or ask the site for gres.conf: sbatch refuses --gpus-per-node where there are none"
+        )
         return Line(FAILURE, "gpus", f"{where}: no node has GPUs that Slurm knows of", fix)
     shown = "; ".join(f"{kind.show()} on {nodes} nodes" for kind, nodes in found)
     enough = sum(nodes for kind, nodes in found if kind.count >= wanted)
