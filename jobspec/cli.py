@@ -159,7 +159,13 @@ def _add_init(parser: argparse.ArgumentParser) -> None:
     job.add_argument("--save", metavar="FOLDER", help="where checkpoints go; default: nothing is saved")
     job.add_argument("--pretrained", metavar="FOLDER", help="the checkpoint that a fine-tuning begins with")
     job.add_argument("--hf-model", metavar="NAME", help="the model on Hugging Face; default: the model file's")
-    job.add_argument("--command", dest="words", metavar="WORD", nargs="+", help="of the task command; the last option")
+    job.add_argument(
+        "--command",
+        dest="words",
+        metavar="WORD",
+        nargs=argparse.REMAINDER,
+        help="of the task command; all that follows",
+    )
     job.add_argument("--yes", action="store_true", help="ask nothing, also on a terminal")
     parser.set_defaults(color="auto")
 

@@ -8,9 +8,9 @@ from jobspec.diagnostics.model import Sink
 from jobspec.ir.limits import excesses
 from jobspec.ir.plan import Plan
 from jobspec.schema.validate import validate
+from jobspec.source import Source
 from jobspec.spec.model import Spec
 from jobspec.spec.model_facts import check_facts
-from jobspec.source import Source
 from jobspec.spec.references import Library, check_kind, kind_of
 from jobspec.syntax.loader import load, parse
 from jobspec.syntax.nodes import Mapping, find

@@ -43,7 +43,7 @@ def render(site: Site, folders: list[FileSystem], said: Said) -> str:
     if not usable:
         raise NotEnoughError(f"there is no partition to write down: {site.unknown.get('partitions', 'none has nodes')}")
     found = kinds(site)
-    count = said.gpus_per_node or (found[0][0].count if found else None)
+    count = said.gpus_per_node or (found[0][0].number if found else None)
     if not count:
         why = site.unknown.get("nodes", "no node has a gres of GPUs")
         raise NotEnoughError(f"nobody knows how many GPUs a node has ({why}): say it with --gpus-per-node N")
@@ -64,7 +64,7 @@ def render(site: Site, folders: list[FileSystem], said: Said) -> str:
 
 def _head(site: Site) -> Iterator[str]:
     yield "# Written by `jobspec init --cluster`. A line that is a comment could not be found out, or is a guess."
-    yield "# `jobspec schema cluster` describes every key; `jobspec doctor --cluster FILE` compares the file with the site."
+    yield "# `jobspec schema cluster` describes every key; `jobspec doctor --cluster FILE` tells what has changed."
     yield "jobspec: v1"
     yield "kind: cluster"
     name = site.config.get("ClusterName")
@@ -77,7 +77,7 @@ def _gpus(site: Site, found: list[tuple[Kind, int]], main: Kind, count: int, sai
         yield f"nodes: {len(site.nodes)}"
     else:
         yield f"# nodes: not known ({comment(site.unknown.get('nodes', ''))})"
-    if found and count != main.count:
+    if found and count != main.number:
         yield f"gpus_per_node: {count}   # as said; Slurm says {main.show()}"
     elif not found:
         yield f"gpus_per_node: {count}   # as said; Slurm says nothing of GPUs, and may refuse --gpus-per-node"
@@ -163,8 +163,9 @@ def _mpi(site: Site) -> Iterator[str]:
 
 def _shared(folders: list[FileSystem]) -> Iterator[str]:
     if folders:
-        places = flow([one.place for one in folders[:_LISTED]])
-        yield f"# shared: {comment(places)}   # by its kind: {comment(', '.join(one.kind for one in folders[:_LISTED]))}"
+        first = folders[:_LISTED]
+        listed = ", ".join(one.kind for one in first)
+        yield f"# shared: {comment(flow([one.place for one in first]))}   # by their kinds: {comment(listed)}"
     else:
         yield "# shared: not known: no file system of this host is of a kind that hosts share"
 
@@ -231,7 +232,8 @@ def _container(site: Site, folders: list[FileSystem], said: Said) -> Iterator[st
     elif "container-image" not in site.container_options:
         yield "container:   # `srun --help` has no --container-image, so pyxis is not there"
         yield "  enabled: false"
-        yield f"  # workdir: {comment(scalar(f'{places[0]}/src/Megatron-Bridge'))}   # not known: the framework's checkout"
+        checkout = comment(scalar(f"{places[0]}/src/Megatron-Bridge"))
+        yield f"  # workdir: {checkout}   # not known: the framework's checkout"
         yield "# launch: {uv: false}   # where the nodes have no uv"
         return
     if said.image:
@@ -239,7 +241,8 @@ def _container(site: Site, folders: list[FileSystem], said: Said) -> Iterator[st
         yield f"  image: {scalar(said.image)}"
     else:
         yield "# container:"
-        yield f"#   image: {comment(scalar(f'{places[0]}/images/nemo.sqsh'))}   # not known: a file, or nvcr.io#nvidia/nemo:TAG"
+        image = comment(scalar(f"{places[0]}/images/nemo.sqsh"))
+        yield f"#   image: {image}   # not known: a file, or nvcr.io#nvidia/nemo:TAG"
     yield f"{'  # ' if said.image else '#   '}mounts: {comment(flow([f'{one}:{one}' for one in places]))}"
 
 

@@ -49,8 +49,9 @@ class Deep(NamedTuple):
 
 
 def run_job(spec: Spec, paths: Sequence[Path], patience: float) -> Deep:
-    """Allocate the nodes that ``spec`` wants, ask them, and give them back; a job that is not there after ``patience``
-    seconds is given up.
+    """Allocate the nodes that ``spec`` wants, ask them, and give them back.
+
+    A job that has no nodes after ``patience`` seconds is given up.
 
     Raises:
         DeepError: there is no job to be had.
@@ -196,7 +197,8 @@ def _step(found: Deep, phase: str, words: Sequence[str]) -> None:
 
 def _listen(process: subprocess.Popen[bytes], found: Deep) -> tuple[str, bool]:
     """Take the lines of a step as they come; return its standard error, and whether it took too long."""
-    assert process.stdout is not None and process.stderr is not None  # noqa: S101 - both are pipes
+    assert process.stdout is not None  # noqa: S101 - a pipe
+    assert process.stderr is not None  # noqa: S101 - a pipe
     lines: queue.Queue[tuple[float, bytes] | None] = queue.Queue()
     errors: list[bytes] = []
 

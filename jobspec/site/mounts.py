@@ -16,7 +16,9 @@ SHARED = frozenset(
 LOCAL = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "tmpfs", "ramfs", "overlay", "squashfs", "f2fs"})
 
 # Places of the system, and of software, which nobody's logs or data belong on.
-_OF_THE_SYSTEM = ("/proc", "/sys", "/dev", "/run", "/boot", "/etc", "/usr", "/var", "/opt", "/snap", "/cvmfs", "/tmp")
+_OF_THE_SYSTEM = tuple(
+    f"/{name}" for name in ["proc", "sys", "dev", "run", "boot", "etc", "usr", "var", "opt", "snap", "cvmfs", "tmp"]
+)
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 
 

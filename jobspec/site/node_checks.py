@@ -154,7 +154,7 @@ def _meeting(found: Deep) -> Line:
     first, *others = found.nodes
     port, told = found.port, found.answers[first].meet
     if told == "taken" or port in found.answers[first].taken:
-        fix = f"end what listens there (`ss -ltnp` on {first}), or exclude the node; a job with another number has another port"
+        fix = f"end what listens there (`ss -ltnp` on {first}), or exclude the node; the next job has another port"
         return Line(FAILURE, "port", f"port {port}, this job's MASTER_PORT, is taken on {first}", fix, (first,))
     if told == "no-python" or told is None:
         why = "there is no Python to listen with" if told else f"{first} did not listen"
@@ -171,11 +171,19 @@ def _meeting(found: Deep) -> Line:
     untold = tuple(name for name in others if found.answers[name].meet != "met")
     if untold:
         return Line(UNKNOWN, "port", f"MASTER_PORT: {listed(untold)} did not try", None, untold)
-    return Line(PASS, "port", f"{_all(len(others))} reach {first}:{port}, this job's MASTER_PORT")
+    return Line(
+        PASS,
+        "port",
+        f"{_others(len(others))} reach{'es' if len(others) == 1 else ''} {first}:{port}, this job's MASTER_PORT",
+    )
 
 
 def _which(where: Sequence[str], asked: dict[str, NodeAnswers]) -> str:
     return f"{_all(len(where))}" if len(where) == len(asked) else listed(where)
+
+
+def _others(count: int) -> str:
+    return "the other node" if count == 1 else f"the other {count} nodes"
 
 
 def _all(count: int) -> str:

@@ -66,7 +66,7 @@ class Gpus(NamedTuple):
     """GPUs of one kind in a node; ``type`` is the site's word for it, ``None`` where gres.conf has none."""
 
     type: str | None
-    count: int
+    number: int
 
 
 def gpus_of(gres: str) -> tuple[Gpus, ...]:
@@ -85,7 +85,7 @@ def gpus_of(gres: str) -> tuple[Gpus, ...]:
 def seconds_of(text: str | None) -> int | None:
     """Return the seconds of a time as Slurm prints a limit, ``None`` where it is none.
 
-    ``[DAYS-]HOURS:MINUTES:SECONDS``, or ``MINUTES:SECONDS``, or minutes; source: src/common/parse_time.c, secs2time_str.
+    ``[DAYS-]HOURS:MINUTES:SECONDS``, ``MINUTES:SECONDS``, or minutes; source: src/common/parse_time.c, secs2time_str.
     """
     match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", text or "")
     if not match:

@@ -178,7 +178,7 @@ def read_nodes(text: str) -> tuple[Node, ...]:
 
 
 def read_mpi(text: str) -> tuple[str, ...]:
-    """Return the kinds of ``srun --mpi=list``, which older versions write to standard error with ``srun:`` before it."""
+    """Return the kinds of ``srun --mpi=list``; older versions write them to standard error, after ``srun:``."""
     lines = [line.strip().removeprefix("srun:").strip() for line in text.splitlines()]
     kinds = [line for line in lines if re.fullmatch(r"[a-z][a-z0-9_]*", line)]
     return tuple(dict.fromkeys(kinds))

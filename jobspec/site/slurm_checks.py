@@ -167,14 +167,14 @@ def _gpus(spec: Spec, site: Site, where: str, partition: Partition | None) -> Li
         )
         return Line(FAILURE, "gpus", f"{where}: no node has GPUs that Slurm knows of", fix)
     shown = "; ".join(f"{kind.show()} on {nodes} nodes" for kind, nodes in found)
-    enough = sum(nodes for kind, nodes in found if kind.count >= wanted)
+    enough = sum(nodes for kind, nodes in found if kind.number >= wanted)
     if enough < spec.resources.nodes:
-        fix = f"write `gpus_per_node: {found[0][0].count}` in the cluster file"
+        fix = f"write `gpus_per_node: {found[0][0].number}` in the cluster file"
         return Line(FAILURE, "gpus", f"{wanted} GPUs a node are wanted, but {where} has {shown}", fix)
     architectures = {product.architecture for kind, _ in found if (product := product_of(kind.type))}
     said = spec.cluster.architecture
     if said and architectures and None not in architectures and said not in architectures:
-        fix = f"write `gpu: {{architecture: {sorted(filter(None, architectures))[0]}}}` in the cluster file"
+        fix = f"write `gpu: {{architecture: {min(filter(None, architectures))}}}` in the cluster file"
         return Line(FAILURE, "gpus", f"the file says {said}, but {where} has {shown}", fix)
     return Line(PASS, "gpus", f"{where}: {shown}")
 

@@ -1,7 +1,9 @@
 """The tasks of a step meet at the first node's port, as the ranks of a training do; each says how it went.
 
-Run as ``python3 -c THIS FIRST_NODE PORT TASKS`` by whatever Python a node or an image has, so it needs 3.6 only.
+Run as ``python3 -c THIS FIRST_NODE PORT TASKS`` by whatever Python a node or an image has, so it needs 3.7 only.
 """
+
+from __future__ import annotations
 
 import os
 import socket
@@ -12,13 +14,13 @@ SECONDS = 20
 HELLO = b"jobspec-doctor\n"
 
 
-def say(*words):
+def say(*words: str) -> None:
     """Print a line of the answer."""
-    sys.stdout.write("@jobspec %s %s\n" % (os.environ.get("SLURMD_NODENAME", "?"), " ".join(words)))
+    sys.stdout.write("@jobspec {} {}\n".format(os.environ.get("SLURMD_NODENAME", "?"), " ".join(words)))
     sys.stdout.flush()
 
 
-def listen(port, others):
+def listen(port: int, others: int) -> None:
     """Wait for the other tasks, and greet each."""
     try:
         server = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -41,7 +43,7 @@ def listen(port, others):
         others -= 1
 
 
-def connect(first, port):
+def connect(first: str, port: int) -> None:
     """Connect to the first node, which may begin later."""
     end = time.time() + SECONDS - 2
     why = "refused"
@@ -55,7 +57,7 @@ def connect(first, port):
             return
         except socket.gaierror:
             why = "no-address"
-        except socket.timeout:
+        except socket.timeout:  # noqa: UP041 - before Python 3.10 it is no TimeoutError
             why = "timeout"
         except OSError:
             why = "refused"
