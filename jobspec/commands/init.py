@@ -93,14 +93,14 @@ def _write_manifest(arguments: argparse.Namespace, path: str) -> int:
         return say_usage(str(error))
     except NoAnswerError:
         return say_usage("the input ended before all was answered")
-    return _put(written.text, written.sink, path)
+    return _put(written.text, written.sink, path, good=written.good)
 
 
-def _put(text: str, sink: Sink, path: str) -> int:
+def _put(text: str, sink: Sink, path: str, *, good: bool = True) -> int:
     """Write a text that has no errors, and say where, and what there is to warn of."""
     print_diagnostics([sink], argparse.Namespace(format="human", color="auto"), sys.stderr)
-    if sink.has_errors:
-        sys.stderr.write("jobspec: error: nothing is written: what is above would have to be said otherwise\n")
+    if sink.has_errors or not good:
+        sys.stderr.write("jobspec: error: nothing is written, for what is above: say it otherwise, or more --nodes\n")
         return 1
     if path == "-":
         print_text(text)

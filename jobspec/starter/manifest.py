@@ -14,7 +14,7 @@ from jobspec.site.yaml_text import flow, scalar
 from jobspec.spec.model import Spec
 from jobspec.spec.time import seconds
 from jobspec.starter.layouts import Choice, choices
-from jobspec.starter.megatron_flags import flags_of
+from jobspec.starter.megatron_flags import RECOMPUTE, flags_of
 from jobspec.starter.wishes import FINE_TUNINGS, TRAININGS, WishError, Wishes
 
 #: The time limit where nobody says one; a partition may allow less.
@@ -29,6 +29,11 @@ class Written(NamedTuple):
 
     text: str
     sink: Sink
+
+    @property
+    def good(self) -> bool:
+        """Whether it may be written: there is no error, and it fits."""
+        return not any(one.is_error or one.kind.code in _DOES_NOT_FIT for one in self.sink.sorted())
 
 
 def write(wishes: Wishes, path: str) -> Written:
@@ -49,15 +54,14 @@ def write(wishes: Wishes, path: str) -> Written:
     layout = layout_of(recipe) if recipe else None
     model = base.model if wishes.model else None
     refused: Written | None = None
-    for choice in choices(layout, model, base.cluster, wishes.nodes, base.most_nodes):
-        text = _text(wishes, base, choice, recipe)
-        sink = session.check_text(text, path).sink
-        found = [one for one in sink.sorted() if one.is_error or one.kind.code in _DOES_NOT_FIT]
-        if not found:
-            return Written(text, sink)
-        # Of those that are refused, the first one without an error is shown, else the first one.
-        if refused is None or (refused.sink.has_errors and not sink.has_errors):
-            refused = Written(text, sink)
+    for recompute in (False, True) if wishes.framework == "mlm" else (False,):
+        for choice in choices(layout, model, base.cluster, wishes.nodes, base.most_nodes):
+            text = _text(wishes, base, choice, recipe, recompute=recompute)
+            written = Written(text, session.check_text(text, path).sink)
+            if written.good:
+                return written
+            if refused is None or not written.sink.has_errors:  # the largest job, where no other mistake is left
+                refused = written
     if refused is None:
         raise WishError(
             f"no layout divides {wishes.nodes or 'the'} nodes of {base.cluster.gpus_per_node} GPUs: say another --nodes"
@@ -92,7 +96,7 @@ def _look_for_gaps(wishes: Wishes, recipe: str | None) -> None:
         raise WishError("Megatron-LM takes the model's shape from its facts: say --model NAME")
 
 
-def _text(wishes: Wishes, base: Spec, choice: Choice | None, recipe: str | None) -> str:
+def _text(wishes: Wishes, base: Spec, choice: Choice | None, recipe: str | None, *, recompute: bool = False) -> str:
     head: dict[str, Any] = {"jobspec": "v1", "name": wishes.name, "cluster": wishes.cluster}
     head |= {"framework": wishes.framework, "task": wishes.task}
     head |= {"model": wishes.model} if wishes.model else {}
@@ -105,6 +109,7 @@ def _text(wishes: Wishes, base: Spec, choice: Choice | None, recipe: str | None)
         head["conversion"] = _conversion(wishes, base)
     elif choice:
         head |= _training(wishes, base, choice, recipe)
+        head |= {"args": head["args"] | RECOMPUTE} if recompute else {}
     head |= {"logs": wishes.logs} if wishes.logs else {}
     head |= {"container": {"image": wishes.image}} if wishes.image else {}
     return (
@@ -167,6 +172,8 @@ def _training(wishes: Wishes, base: Spec, choice: Choice, recipe: str | None) ->
     if wishes.framework == "mlm":
         mock = found.get("data") == {"dataset": "mock"}
         found["args"] = flags_of(base.model, tokenizer=_hf(wishes, base), vocab=mock)
+        if base.model.max_position_embeddings is None:
+            found["args"]["max-position-embeddings"] = training["seq_length"]
     return found
 
 
@@ -177,7 +184,7 @@ def _margin(wishes: Wishes, base: Spec) -> int:
 
 def _data(wishes: Wishes) -> dict[str, Any]:
     if wishes.data is None:
-        return {"dataset": "mock"} if wishes.task == "pretrain" else {}
+        return {"dataset": "mock"} if wishes.task == "pretrain" or wishes.framework == "mlm" else {}
     if not wishes.data.startswith("/"):
         return {"dataset": wishes.data}
     if wishes.task != "pretrain" and wishes.framework == "bridge":

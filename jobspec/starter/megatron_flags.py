@@ -15,6 +15,9 @@ _TOO_SPECIAL = {
     "mamba_num_heads": "Mamba layers",
     "vision": "a vision tower",
 }
+#: Activations are computed anew in the backward pass, and not kept.
+RECOMPUTE = {"recompute-granularity": "full", "recompute-method": "uniform", "recompute-num-layers": 1}
+
 _LATENT = ("q_lora_rank", "kv_lora_rank", "qk_head_dim", "qk_pos_emb_head_dim", "v_head_dim")
 _NEEDED = ("num_layers", "hidden_size", "num_attention_heads")
 
