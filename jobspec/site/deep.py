@@ -74,13 +74,23 @@ def _ask_nodes(spec: Spec, paths: Sequence[Path], found: Deep) -> None:
         arguments = ["bash", "-c", program, "bash", phase, found.nodes[0], " ".join(found.nodes), *pairs]
         _step(found, phase, ["--mpi=none", *arguments])
     launch = read_package_text("site", "probes", "launch.sh")
-    meet = read_package_text("site", "probes", "meet.py")
+    meet = read_package_text("site", "probes", "meet.py") if _can_meet(paths, found) else ""
     targets = [mount.target for mount in spec.container.mounts] if spec.container.enabled else []
     words = ["bash", "-c", launch, "bash", meet, found.nodes[0], str(found.port), str(len(found.nodes)), *targets]
     _step(found, "launch", ["--mpi=none", *_container_flags(spec), *words])
     if spec.cluster.mpi not in (None, "none"):
         _step(found, "mpi", [f"--mpi={spec.cluster.mpi}", "true"])
     _step(found, "tidy", ["--mpi=none", "bash", "-c", program, "bash", "tidy", "-", "-", *pairs])
+
+
+def _can_meet(paths: Sequence[Path], found: Deep) -> bool:
+    """Whether all tasks are likely to start and the port is free; else they would wait for each other in vain."""
+    needed = [index for index, one in enumerate(paths) if one.kind in ("image", "mount")]
+    whole = all(
+        "write" in node.ended and all(node.paths.get(index) == "readable" for index in needed)
+        for node in found.answers.values()
+    )
+    return whole and found.port not in found.answers[found.nodes[0]].taken
 
 
 def _container_flags(spec: Spec) -> list[str]:
