@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from jobspec.importer import comments, yaml_text
 from jobspec.importer.holes import Holes, Kind
-from jobspec.importer.job import OWN_MARK, Imported, make_job, slurm_options
-from jobspec.importer.launches import Reader, Script
+from jobspec.importer.job import Imported, make_job, slurm_options
+from jobspec.importer.launches import OWN_MARK, Reader, Script
 from jobspec.importer.mistakes import find_mistakes
 from jobspec.importer.report import Report
 from jobspec.importer.scale import scale
@@ -53,8 +53,8 @@ class Result:
 
     ``taken`` is the script in which each condition has the outcome that was taken for granted, and stand-ins are in
     the place of what has to be filled in; ``given`` are the variables that it needs besides, and ``secrets`` the names
-    of those that nobody may see. ``files`` are what it looks for, ``programs`` what it starts by a path, ``helpers`` what it
-    starts beside its launches: all as far as they are known.
+    of those that nobody may see. ``files`` are what it looks for, ``programs`` what it starts by a path, ``helpers``
+    what it starts beside its launches: all as far as they are known.
     """
 
     name: str
@@ -117,7 +117,7 @@ def _taken(script: Script, text: str, holes: Holes, report: Report) -> tuple[str
 
 
 def _needed(script: Script) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return the files that a script looks for, the programs that it starts by a path, and those beside its launches."""
+    """Return the files that a script looks for, the programs that it starts by a path, and what it starts besides."""
     calls = [launch.call for launch in script.launches] + script.extra
     programs = {call.argv[0] for call in calls if "/" in call.argv[0]}
     helpers = {" ".join(call.argv) for call in script.extra}
@@ -130,10 +130,6 @@ def _is_required(value: object, holes: Holes) -> bool:
 
 
 def _follow(wanted: Wanted, holes: Holes, report: Report) -> tuple[Script, str]:
-    if OWN_MARK in wanted.text and "\nexec salloc" in wanted.text:
-        raise ImportFailedError(
-            "this is jobspec's script of a shell, which holds the job's program as a comment: import its sbatch script"
-        )
     text = mark_placeholders(wanted.text, holes)
     return Reader(holes, report, wanted.given, wanted.arguments).read(text), text
 

@@ -49,7 +49,7 @@ _LEFT = ("executor", "env", "detach", "submission-dry-run", "dry-run", "no-gpu-r
 
 
 def read_convert(given: tuple[str, ...], line: int) -> Submitted:
-    """Turn the options of Megatron Bridge's convert.sh into those of sbatch and srun, and keep the rest as its words."""
+    """Turn the options of convert.sh into those of sbatch and srun, and keep the rest as its words."""
     words = list(given[1:])
     options: list[Option] = []
     srun: list[Option] = []

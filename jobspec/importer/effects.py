@@ -18,8 +18,8 @@ from jobspec.importer.from_bridge import OPTIONS, PLACES
 from jobspec.importer.from_flags import conversion_flags, split_flags
 from jobspec.importer.hydra_values import UnreadableError, read_value, split_override
 from jobspec.importer.launches import is_sync
-from jobspec.trace.collect import container_of
 from jobspec.importer.programs import Invocation, read_program
+from jobspec.trace.collect import container_of
 
 Place = tuple[int, int]
 

@@ -13,9 +13,9 @@ from jobspec.driver import Session
 from jobspec.importer.convert import Result, Wanted, convert
 from jobspec.importer.deviations import Deviation, deviations
 from jobspec.importer.effects import effect_of
+from jobspec.importer.holes import has_hole
 from jobspec.importer.owners import Context, Owner, owner_of
 from jobspec.importer.verdict import own_variables
-from jobspec.importer.holes import has_hole
 from jobspec.trace.inputs import Options, TraceError, trace_text
 from jobspec.trace.sandbox import ROOT, SUBMIT_FOLDER
 
@@ -58,6 +58,7 @@ def verify(wanted: Wanted, result: Result, *, all_ranks: bool = False) -> Verifi
     given = dict(result.given) | dict(wanted.given)
     environment = given | {name: f"secret-of-{name}" for name in result.secrets}
     options = Options(environment=environment, fakes=_fakes(taken), arguments=wanted.arguments, all_ranks=all_ranks)
+    options = options._replace(nodes=wanted.nodes) if "\n#SBATCH" in text else options
     try:
         documents = [
             trace_text(text, wanted.source, options),
@@ -74,20 +75,25 @@ def verify(wanted: Wanted, result: Result, *, all_ranks: bool = False) -> Verifi
         return Verified([], "the script starts nothing that is a launch")
     variables = own_variables(compiled.spec) if compiled.spec else {}
     context = Context(effects[0], effects[1], taken.report, variables, taken.helpers)
-    found = [(one, owner_of(one, context)) for one in deviations(*effects) if not _is_given(one, given)]
+    told = [one for one in deviations(*effects) if not _is_given(one, given, result.secrets)]
+    if text is not result.taken:  # a command asks Slurm for nothing
+        told = [one for one in told if one.part != "job"]
+    found = [(one, owner_of(one, context)) for one in told]
     return Verified(found, ranks=sum(len(one.tasks) for one in effects[0].launches))
 
 
-def _is_given(one: Deviation, given: dict[str, str]) -> bool:
-    """Whether a variable is one that the comparison itself has put in."""
-    return one.part == "environment" and one.name in given and one.manifest is None
+def _is_given(one: Deviation, given: dict[str, str], secrets: tuple[str, ...]) -> bool:
+    """Whether a variable is one that the comparison itself has put in: a secret is in the shell that submits both."""
+    if one.part != "environment":
+        return False
+    return one.manifest is None if one.name in given else one.script is None and one.name in secrets
 
 
 def _fakes(taken: Result) -> dict[str, str]:
-    """Return the files that a script looks for, and the programs that it starts by their paths, which write down that."""
+    """Return the files that a script looks for, and the programs that it starts by a path, which are written down."""
     recorded = f'#!/bin/sh\nexec {ROOT}/bin/record-as "$0" "$@"\n'
     known = ("/bin/", "/usr/", "/sbin/", "/run/", "/proc/", "/dev/")
-    found = {path: "" for path in taken.files} | dict.fromkeys(taken.programs, recorded)
+    found = dict.fromkeys(taken.files, "") | dict.fromkeys(taken.programs, recorded)
     whole = {os.path.normpath(os.path.join(SUBMIT_FOLDER, path)): text for path, text in found.items()}
     return {path: text for path, text in whole.items() if not has_hole(path) and not path.startswith(known)}
 
