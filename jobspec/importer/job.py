@@ -204,7 +204,7 @@ def _place(launch: Launch, holes: Holes, report: Report) -> tuple[str, str | Non
     hole = holes.alone(script)
     if hole:
         raise ImportFailedError(f"the program is `{hole.shown}`: put it in", line)
-    if folder and has_hole(folder):
+    if folder and (has_hole(folder) or not folder.startswith("/")):
         folder = sections.literals.path(folder, "the working directory", line)
     if not launch.program.python or script.startswith("-m ") or not script:
         return script, folder

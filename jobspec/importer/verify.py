@@ -6,6 +6,7 @@ Compared is the script as the import took it (`Result.taken`), with the manifest
 from __future__ import annotations
 
 import os.path
+import re
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -58,7 +59,8 @@ def verify(wanted: Wanted, result: Result, *, all_ranks: bool = False) -> Verifi
     given = dict(result.given) | dict(wanted.given)
     environment = given | {name: f"secret-of-{name}" for name in result.secrets}
     options = Options(environment=environment, fakes=_fakes(taken), arguments=wanted.arguments, all_ranks=all_ranks)
-    options = options._replace(nodes=wanted.nodes) if "\n#SBATCH" in text else options
+    if text is result.taken:
+        options = options._replace(nodes=wanted.nodes)
     try:
         documents = [
             trace_text(text, wanted.source, options),
@@ -72,7 +74,8 @@ def verify(wanted: Wanted, result: Result, *, all_ranks: bool = False) -> Verifi
             return Verified([], f"the {side} does not run to its end: {problem}")
     effects = [effect_of(document) for document in documents]
     if not effects[0].launches:
-        return Verified([], "the script starts nothing that is a launch")
+        said = re.findall(r"(?:srun|sbatch|salloc): error: .*", documents[0]["stderr"])
+        return Verified([], "the script starts nothing that is a launch" + "".join(f"; {line}" for line in said[-1:]))
     variables = own_variables(compiled.spec) if compiled.spec else {}
     context = Context(effects[0], effects[1], taken.report, variables, taken.helpers)
     told = [one for one in deviations(*effects) if not _is_given(one, given, result.secrets)]
