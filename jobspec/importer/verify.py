@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os.path
 import re
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from jobspec.driver import Session
@@ -51,7 +50,7 @@ def verify(wanted: Wanted, result: Result, *, all_ranks: bool = False) -> Verifi
     """
     if not result.compiles:
         return Verified([], "the manifest does not compile")
-    taken = convert(replace(wanted, text=result.taken, given=_OF_THE_SANDBOX | result.given | wanted.given))
+    taken = convert(wanted._replace(text=result.taken, given=_OF_THE_SANDBOX | result.given | wanted.given))
     compiled = Session().compile_text(taken.alone, "<imported>")
     if compiled.script is None:
         return Verified([], "the manifest does not compile with what has to be filled in")
