@@ -32,6 +32,15 @@ _PURPOSE = {
     "ep": "have different experts, and send each other tokens",
     "edp": "have the same experts and other tokens",
 }
+_NAMES = {
+    "tp": "Tensor parallel (tp)",
+    "cp": "Context parallel (cp)",
+    "dp": "Data parallel (dp)",
+    "pp": "Pipeline parallel (pp)",
+    "etp": "Expert tensor parallel (etp)",
+    "ep": "Expert parallel (ep)",
+    "edp": "Expert data parallel (edp)",
+}
 _WHERE = {
     "node": "each inside a node",
     "nvlink": "each over {n} nodes, inside NVLink",
