@@ -62,9 +62,9 @@ def slow_sbatch(site: Site, before: float = 0, after: float = 0) -> str:
     return f"{folder}:/usr/local/bin:/usr/bin:/bin"
 
 
-def wait_for(what: Any) -> Any:
+def wait_for(what: Any, seconds: float = 60) -> Any:
     """Wait until a function gives something."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + seconds
     while not (found := what()):
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -394,23 +394,23 @@ def test_chain_waits_for_a_training_that_starts_again(site: Site) -> None:
         name=name,
         resources={"nodes": 1, "time": "0:10:00"},
         parallelism={"pp": 8},
-        training={"micro_batch_size": 1, "global_batch_size": 128, "train_iters": 120},
+        training={"micro_batch_size": 1, "global_batch_size": 128, "train_iters": 200},
         checkpoint={"pretrained": str(site.folder), "save": str(save), "minutes_before_limit": 2},
         launch={"resume": {"attempts": 3}, "warmup": "none"},
     )
     then = sleeper(1)
     paths = [site.manifest(first, "first.yaml"), site.manifest(then, "then.yaml")]
-    done = site.jobspec("submit", "--chain", *paths, TEST_ITERATIONS="120")
+    done = site.jobspec("submit", "--chain", *paths, TEST_ITERATIONS="200")
     assert done.returncode == 0, done.stderr
     number = record_of(site, name).job or ""
     output = site.logs / f"{name}_{number}.out"
     wait_for(lambda: list(site.record.glob("rank7.json")))
-    time.sleep(1)
+    time.sleep(4)  # the ranks have written down what they were given, and begin to train
     site.cluster.run("scancel", "--signal=TERM", number)  # what `slurm.signal` and the clock of the program do
     wait_for(lambda: output.read_text().count("meeting at") == 2)
     assert list(jobs_named(site, then["name"]).values()) == ["PENDING"]
     wait_for(lambda: jobs_named(site, name)[number] == "COMPLETED")
     wait_for(lambda: list(jobs_named(site, then["name"]).values()) == ["COMPLETED"])
 
-    assert (save / "latest_checkpointed_iteration.txt").read_text() == "120"
+    assert (save / "latest_checkpointed_iteration.txt").read_text() == "200"
     assert "restarts  1\n" in site.jobspec("status", name).stdout
