@@ -55,6 +55,8 @@ def recipes_of(model: str, task: str) -> list[str]:
     letters = re.sub(r"[^a-z0-9]", "", model.lower())
     spelled = "_?".join(map(re.escape, letters))
     # A size may follow, such as `_106b_a12b`; any other word is another model's.
-    form = re.compile(rf"{spelled}(?:_\d+b)?(?:_a\d+b)?_{RECIPE_KINDS.get(task, task)}_(?:.*_)?config")
-    found = [name for name in known() if form.fullmatch(name) and not is_benchmark(name)]
+    form = re.compile(rf"{spelled}((?:_\d+b)?(?:_a\d+b)?)_{RECIPE_KINDS.get(task, task)}_(?:.*_)?config")
+    found = {name: match[1] for name in known() if (match := form.fullmatch(name)) and not is_benchmark(name)}
+    if len(set(found.values())) > 1:  # a family of models, of which nobody knows the one that is meant
+        return []
     return sorted(found, key=lambda name: (len(name), name))

@@ -58,14 +58,14 @@ def read_mountinfo(text: str) -> tuple[FileSystem, ...]:
 
 
 def shared_folders(systems: tuple[FileSystem, ...]) -> list[FileSystem]:
-    """Return the file systems that look shared and made for users, the outermost of each kind, by their place."""
+    """Return the file systems that look shared and made for users, the outermost ones; NFS comes after faster ones."""
     found: list[FileSystem] = []
     for one in sorted(set(systems)):
         inside = any(one.place.startswith(f"{other.place.rstrip('/')}/") for other in found)
         own = one.place == "/" or any(f"{one.place}/".startswith(f"{place}/") for place in _OF_THE_SYSTEM)
         if one.shared and one.writable and not inside and not own:
             found.append(one)
-    return found
+    return sorted(found, key=lambda one: (one.kind.startswith("nfs"), one.place))
 
 
 def file_system_of(path: str, systems: tuple[FileSystem, ...]) -> FileSystem | None:

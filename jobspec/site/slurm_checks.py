@@ -146,7 +146,7 @@ def _nodes(spec: Spec, site: Site, partition: Partition | None, *, whole_job: bo
         )
     else:
         yield Line(PASS, "nodes", f"{where}: {len(inside)}, all usable")
-    yield _gpus(spec, site, where, partition)
+    yield _gpus(spec, site, inside, partition)
     too_small = _too_small(spec, inside)
     if too_small:
         yield too_small
@@ -156,7 +156,8 @@ def _why_down(node: Node) -> str:
     return f"{node.name} ({node.state}" + (f": {node.reason})" if node.reason else ")")
 
 
-def _gpus(spec: Spec, site: Site, where: str, partition: Partition | None) -> Line:
+def _gpus(spec: Spec, site: Site, inside: list[Node], partition: Partition | None) -> Line:
+    where = f"`{partition.name}`" if partition else "the cluster"
     found = kinds(site, partition.name if partition else None)
     wanted = spec.resources.gpus_per_node
     if not wanted:
@@ -168,7 +169,7 @@ def _gpus(spec: Spec, site: Site, where: str, partition: Partition | None) -> Li
         return Line(FAILURE, "gpus", f"{where}: no node has GPUs that Slurm knows of", fix)
     shown = "; ".join(f"{kind.show()} on {nodes} nodes" for kind, nodes in found)
     enough = sum(nodes for kind, nodes in found if kind.number >= wanted)
-    if enough < spec.resources.nodes:
+    if enough < min(spec.resources.nodes, len(inside)):
         fix = f"write `gpus_per_node: {found[0][0].number}` in the cluster file"
         return Line(FAILURE, "gpus", f"{wanted} GPUs a node are wanted, but {where} has {shown}", fix)
     architectures = {product.architecture for kind, _ in found if (product := product_of(kind.type))}

@@ -13,15 +13,13 @@ from jobspec.site.cluster_file import show_time
 from jobspec.site.yaml_text import flow, scalar
 from jobspec.spec.model import Spec
 from jobspec.spec.time import seconds
-from jobspec.starter.layouts import Choice, choices
+from jobspec.starter.layouts import DOES_NOT_FIT, Choice, choices, may_pass
 from jobspec.starter.megatron_flags import RECOMPUTE, flags_of
 from jobspec.starter.wishes import FINE_TUNINGS, TRAININGS, WishError, Wishes
 
 #: The time limit where nobody says one; a partition may allow less.
 _TIME = "4:00:00"
 _ITERATIONS = 1000
-#: A job that does not fit into its GPUs (jobspec/rules/memory.py): another layout is tried.
-_DOES_NOT_FIT = ("JS281", "JS282")
 
 
 class Written(NamedTuple):
@@ -33,7 +31,7 @@ class Written(NamedTuple):
     @property
     def good(self) -> bool:
         """Whether it may be written: there is no error, and it fits."""
-        return not any(one.is_error or one.kind.code in _DOES_NOT_FIT for one in self.sink.sorted())
+        return not any(one.is_error or one.kind.code in DOES_NOT_FIT for one in self.sink.sorted())
 
 
 def write(wishes: Wishes, path: str) -> Written:
@@ -46,25 +44,30 @@ def write(wishes: Wishes, path: str) -> Written:
     base = _base(session, wishes, path)
     if isinstance(base, Sink):
         return Written("", base)
-    if wishes.task not in TRAININGS:
+    if wishes.task == "command":
         text = _text(wishes, base, None, None)
         return Written(text, session.check_text(text, path).sink)
-    recipe = _recipe(wishes) if wishes.framework == "bridge" else None
+    recipe = _recipe(wishes) if wishes.framework == "bridge" and wishes.task in TRAININGS else None
     _look_for_gaps(wishes, recipe)
     layout = layout_of(recipe) if recipe else None
     model = base.model if wishes.model else None
     refused: Written | None = None
     for recompute in (False, True) if wishes.framework == "mlm" else (False,):
-        for choice in choices(layout, model, base.cluster, wishes.nodes, base.most_nodes):
+        like: Spec | None = None
+        for choice in choices(layout, model, base.cluster, wishes.nodes, base.most_nodes, wishes.task):
+            if like is not None and not may_pass(like, choice):
+                continue
             text = _text(wishes, base, choice, recipe, recompute=recompute)
-            written = Written(text, session.check_text(text, path).sink)
+            compiled = session.check_text(text, path)
+            like = like or compiled.spec
+            written = Written(text, compiled.sink)
             if written.good:
                 return written
             if refused is None or not written.sink.has_errors:  # the largest job, where no other mistake is left
                 refused = written
     if refused is None:
         raise WishError(
-            f"no layout divides {wishes.nodes or 'the'} nodes of {base.cluster.gpus_per_node} GPUs: say another --nodes"
+            f"the model is too large for {wishes.nodes or base.most_nodes} nodes: it would have to fit on them"
         )
     return refused
 
@@ -92,7 +95,7 @@ def _recipe(wishes: Wishes) -> str:
 def _look_for_gaps(wishes: Wishes, recipe: str | None) -> None:
     if wishes.task in FINE_TUNINGS and not wishes.pretrained:
         raise WishError(f"{wishes.task} begins with weights: say the checkpoint with --pretrained FOLDER")
-    if recipe is None and not wishes.model:
+    if wishes.framework == "mlm" and not wishes.model:
         raise WishError("Megatron-LM takes the model's shape from its facts: say --model NAME")
 
 
@@ -105,8 +108,8 @@ def _text(wishes: Wishes, base: Spec, choice: Choice | None, recipe: str | None,
     head["resources"] = _resources(wishes, nodes, _time(wishes, base))
     if wishes.task == "command":
         head |= {"command": {"argv": list(wishes.words)}, "launch": {"warmup": "none"}}
-    elif wishes.task == "import":
-        head["conversion"] = _conversion(wishes, base)
+    elif wishes.task == "import" and choice:
+        head |= {"parallelism": choice.parallelism, "conversion": _conversion(wishes, base)}
     elif choice:
         head |= _training(wishes, base, choice, recipe)
         head |= {"args": head["args"] | RECOMPUTE} if recompute else {}

@@ -59,6 +59,7 @@ def flags_of(model: Model, *, tokenizer: str | None, vocab: bool) -> dict[str, s
 
 def _of_experts(model: Model) -> dict[str, str | int | float | bool]:
     flags: dict[str, str | int | float | bool] = {"moe-grouped-gemm": True, "moe-token-dispatcher-type": "alltoall"}
+    flags |= {"moe-router-pre-softmax": True} if model.moe_router_topk == 1 else {}
     shared = model.moe_shared_expert_intermediate_size
     flags |= {"moe-shared-expert-intermediate-size": shared} if shared else {}
     dense, layers = model.num_dense_layers, model.num_layers
