@@ -51,7 +51,7 @@ def test_every_model_is_clean_or_told(model: str, framework: str) -> None:
     try:
         written = write(wishes, str(SITE / "x.yaml"))
     except WishError:
-        with pytest.raises(WishError, match="no recipe|by hand|facts of the model|tokenizer|too large"):
+        with pytest.raises(WishError, match=r"no recipe|by hand|facts of the model|tokenizer|too large"):
             write(wishes, str(SITE / "x.yaml"))
         return
     assert written.good == (written.sink.sorted() == [])
@@ -86,6 +86,15 @@ def test_flags_give_a_clean_manifest(folder: Path, arguments: tuple[str, ...]) -
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert "0 errors" not in done.stderr, done.stderr
     assert Session().check(str(folder / "first.yaml")).sink.sorted() == []
+
+
+def test_recipe_that_is_not_known(folder: Path) -> None:
+    """A recipe that this release does not know may be a newer one: it is written, with a warning."""
+    done = init(folder, "x", "--cluster", "example-hgx", "--recipe", "qwen3_8b_pretrain_confg")
+
+    assert done.returncode == 0
+    assert "did you mean `qwen3_8b_pretrain_config`?" in done.stderr
+    assert (folder / "x.yaml").exists()
 
 
 def test_words_of_a_command_come_through(folder: Path) -> None:
