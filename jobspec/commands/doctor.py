@@ -67,7 +67,7 @@ def _read(arguments: argparse.Namespace) -> tuple[Spec | None, Sink]:
         "resources": {"nodes": arguments.nodes or 2, "time": "0:10:00"},
         "command": {"argv": ["true"], "spread": "per-node"},
     }
-    compiled = Session().check_text(json.dumps(job), "--cluster")
+    compiled = Session().check_text(json.dumps(job, indent=1), "--cluster")  # one key a line, for messages
     return compiled.spec, compiled.sink
 
 

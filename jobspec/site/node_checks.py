@@ -80,7 +80,7 @@ def _shared(index: int, one: Path, about: str, asked: dict[str, NodeAnswers]) ->
         return Line(FAILURE, one.kind, message, "name a folder on a file system that all nodes share", blind)
     if any(index not in node.unseen for node in asked.values()):
         return Line(UNKNOWN, one.kind, f"{about} is writable; whether nodes share it they did not tell")
-    return Line(PASS, one.kind, f"{about} is writable, and {_all(len(asked))} share it")
+    return Line(PASS, one.kind, f"{about} is writable, and the same on {_all(len(asked))}")
 
 
 def _clock(asked: dict[str, NodeAnswers]) -> Line:
@@ -102,7 +102,7 @@ def _names(asked: dict[str, NodeAnswers], first: str) -> Line:
         return Line(FAILURE, "names", f"{listed(lost)} has no address for `{first}`", fix, lost)
     if any(node.resolves is None for node in asked.values()):
         return Line(UNKNOWN, "names", "a node has no `getent` to ask with")
-    return Line(PASS, "names", f"{_all(len(asked))} find `{first}`")
+    return Line(PASS, "names", f"`{first}` has an address on {_all(len(asked))}")
 
 
 def _launch(spec: Spec, found: Deep, *, broken: bool) -> Iterator[Line]:
@@ -187,4 +187,4 @@ def _others(count: int) -> str:
 
 
 def _all(count: int) -> str:
-    return "the node" if count == 1 else f"all {count} nodes"
+    return {1: "the node", 2: "both nodes"}.get(count, f"all {count} nodes")
