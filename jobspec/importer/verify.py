@@ -74,7 +74,11 @@ def verify(wanted: Wanted, result: Result, *, all_ranks: bool = False) -> Verifi
     effects = [effect_of(document) for document in documents]
     if not effects[0].launches:
         said = re.findall(r"(?:srun|sbatch|salloc): error: .*", documents[0]["stderr"])
-        return Verified([], "the script starts nothing that is a launch" + "".join(f"; {line}" for line in said[-1:]))
+        return Verified(
+            [],
+            "no launch of the script was recorded: what this machine has itself runs unseen"
+            + "".join(f"; {line}" for line in said[-1:]),
+        )
     variables = own_variables(compiled.spec) if compiled.spec else {}
     context = Context(effects[0], effects[1], taken.report, variables, taken.helpers)
     told = [one for one in deviations(*effects) if not _is_given(one, given, result.secrets)]

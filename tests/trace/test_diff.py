@@ -113,13 +113,13 @@ def test_ignored_parts(tmp_path: Path) -> None:
 def test_command(manifest_file: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """The command shows what differs, ends with 1, and says the same as JSON."""
     a = manifest_file(job(), "a.yaml")
-    b = manifest_file(job(training={"micro_batch_size": 1, "global_batch_size": 128}), "b.yaml")
+    b = manifest_file(job(training={"micro_batch_size": 1, "global_batch_size": 256}), "b.yaml")
     assert run(["diff", a, b]) == 1
     shown = capsys.readouterr().out
     assert run(["diff", a, b, "--format", "json"]) == 1
     document = json.loads(capsys.readouterr().out)
 
-    assert "  - train.global_batch_size=64\n  + train.global_batch_size=128\n" in shown
+    assert "  - train.global_batch_size=128\n  + train.global_batch_size=256\n" in shown
     assert "step 1, all ranks, " in shown
     jsonschema.validate(document, load("diff"))
     assert not document["same"]
