@@ -284,9 +284,9 @@ def _groups(numbers: Numbers) -> tuple[list[str], float]:
 
 def _map(grid: _Grid, reach: Reach) -> list[str]:
     group = reach.group
-    first = set(group.ranks(0))
-    other = next((rank for rank in range(group.world) if rank not in first), None)
-    second = set(group.ranks(other)) if other is not None else set()
+    first = group.ranks(0)
+    other = next((rank for rank in range(grid.gpus) if rank not in first), None)
+    second = range(0) if other is None else group.ranks(other)
     count = f"{group.number:,} group{'s' * (group.number > 1)} of {group.size:,} ranks, "
     colour = "#0b6b3a" if reach.where != "network" else "#9c4a00"
     return [
@@ -296,8 +296,8 @@ def _map(grid: _Grid, reach: Reach) -> list[str]:
         '<g transform="translate(0 49)">',
         grid.frames(),
         grid.squares((rank for rank in range(grid.gpus) if rank not in first and rank not in second), _GREY),
-        grid.squares(sorted(rank for rank in first if rank < grid.gpus), _MARKED[0]),
-        grid.squares(sorted(rank for rank in second if rank < grid.gpus), _MARKED[1]),
+        grid.squares((rank for rank in range(grid.gpus) if rank in first), _MARKED[0]),
+        grid.squares((rank for rank in range(grid.gpus) if rank in second), _MARKED[1]),
         "</g>",
     ]
 

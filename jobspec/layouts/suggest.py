@@ -21,8 +21,8 @@ from jobspec.syntax.nodes import Mapping, find
 _GIB = 1024**3
 _SIZES = ("tp", "pp", "vpp", "cp", "ep", "etp", "sp", "layout")
 
-#: A site without limits: nodes that are tried for the fewest, as a multiple of the job's own.
-_TIMES = 4
+#: Nodes that are tried for the fewest; nobody looks for the fewest of more.
+_MOST_NODES = 1024
 
 #: Candidates in a row that the rules may refuse: a law that the search does not know is meant, not a bad luck.
 _MOST_REFUSED = 200
@@ -81,8 +81,7 @@ def with_nodes(spec: Spec, nodes: int) -> Spec:
 
 def node_counts(spec: Spec) -> Iterator[int]:
     """Yield the numbers of nodes to try for the fewest, within the limits of the site and of the partition."""
-    known = spec.most_nodes < 1_000_000
-    yield from range(1, (spec.most_nodes if known else _TIMES * spec.resources.nodes) + 1)
+    yield from range(1, min(spec.most_nodes, _MOST_NODES) + 1)
 
 
 def _is_sound(spec: Spec, candidate: Candidate) -> bool:

@@ -210,7 +210,7 @@ def billions(count: float) -> str:
 
 def first_ranks(reach: Reach) -> str:
     """Return the ranks of the first group in few words."""
-    ranks = list(reach.group.ranks(0))
+    ranks = reach.group.ranks(0)
     if reach.group.stride == 1 and len(ranks) > 2:
         return f"{ranks[0]}-{ranks[-1]}"
     if len(ranks) <= 4:
