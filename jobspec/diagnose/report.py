@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from jobspec.diagnose.verdict import Diagnosis, Evidence, FirstFailing, Verdict
 from jobspec.diagnostics.visible import one_line
+from jobspec.values import show_count
 
 Paint = Callable[[str, str], str]
 
@@ -26,7 +27,7 @@ def painter(color: bool) -> Paint:
 def render(found: Diagnosis, *, color: bool, extra: list[str], checklist: list[str]) -> str:
     """Return the report of one log; ``extra`` are lines on the manifest and the job."""
     paint, facts = painter(color), found.facts
-    head = f"{one_line(facts.path)}: {_count(facts.lines, 'line')}, {_size(facts.size)}"
+    head = f"{one_line(facts.path)}: {show_count(facts.lines, 'line')}, {_size(facts.size)}"
     if facts.interrupted:
         head += " (interrupted; this is what is known so far)"
     lines = [paint(head, "bold")]
@@ -65,7 +66,7 @@ def _verdict(found: Diagnosis, verdict: Verdict, paint: Paint) -> list[str]:
     if cascade.lines:
         names = ", ".join(name for name, _ in cascade.signatures[:6])
         ranks = f" of {_ranks(cascade.ranks)}" if cascade.ranks else ""
-        count = ("at least " if cascade.at_least else "") + _count(cascade.lines, "line")
+        count = ("at least " if cascade.at_least else "") + show_count(cascade.lines, "line")
         lines += ["", f"Only consequences: {count}{ranks} ({names})"]
     lines += ["", f"Cause: {kind.cause}", f"{paint('Fix', 'good')}: {kind.fix}"]
     if kind.reference:
@@ -99,7 +100,7 @@ def _lines(evidence: tuple[Evidence, ...], paint: Paint, *, several: bool, limit
             row = f"{'>' if mark else ' '}{number:>8} | {one_line(text)[:_WIDTH]}"
             shown.append(paint(row, "bold") if mark else row)
     if len(evidence) > limit:
-        shown.append(f"           ... and {_count(len(evidence) - limit, 'more line')}")
+        shown.append(f"           ... and {show_count(len(evidence) - limit, 'more line')}")
     return shown
 
 
@@ -112,11 +113,7 @@ def _at(one: Evidence) -> str:
 
 
 def _ranks(ranks: tuple[int, ...]) -> str:
-    return f"{_count(len(ranks), 'rank')} ({', '.join(map(str, ranks[:8]))}{', ...' if len(ranks) > 8 else ''})"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
+    return f"{show_count(len(ranks), 'rank')} ({', '.join(map(str, ranks[:8]))}{', ...' if len(ranks) > 8 else ''})"
 
 
 def _size(size: int) -> str:

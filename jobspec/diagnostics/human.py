@@ -11,6 +11,7 @@ from jobspec.diagnostics.excerpt import draw, marks_by_line
 from jobspec.diagnostics.model import Diagnostic, Label
 from jobspec.diagnostics.visible import one_line
 from jobspec.source import Source
+from jobspec.values import show_count
 
 _STYLES = {"error": "1;31", "warning": "1;33", "frame": "1;34", "bold": "1"}
 
@@ -38,11 +39,7 @@ def summary(diagnostics: Sequence[Diagnostic]) -> str:
     errors = sum(found.is_error for found in diagnostics)
     paths = dict.fromkeys(found.path for found in diagnostics)
     where = one_line(next(iter(paths))) if len(paths) == 1 else f"{len(paths)} files"
-    return f"{_count(errors, 'error')}, {_count(len(diagnostics) - errors, 'warning')} in {where}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
+    return f"{show_count(errors, 'error')}, {show_count(len(diagnostics) - errors, 'warning')} in {where}"
 
 
 def _one(found: Diagnostic, paint: Paint) -> str:

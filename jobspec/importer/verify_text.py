@@ -9,6 +9,7 @@ from jobspec.diagnostics.visible import one_line
 from jobspec.importer.deviations import Deviation
 from jobspec.importer.owners import Owner
 from jobspec.importer.verify import Verified
+from jobspec.values import show_count
 
 _TITLES = {
     "repair": "repairs of mistakes that the report names",
@@ -30,7 +31,7 @@ def human(verified: Verified) -> str:
         lines += ["the manifest has another effect than the script:", *map(_line, nobodys)]
     for kind, title in _TITLES.items():
         lines += _owned(kind, title, verified)
-    ran = f"{verified.ranks} task{'' if verified.ranks == 1 else 's'} of the script"
+    ran = f"{show_count(verified.ranks, 'task')} of the script"
     verdict = "the manifest does what the script does" if verified.same else "the manifest does something else"
     rest = ", but for what is named above" if verified.same and verified.found else ""
     return "\n".join([*lines, f"{verdict}{rest} ({ran} compared)"]) + "\n"

@@ -5,12 +5,13 @@ from __future__ import annotations
 from jobspec.frameworks import FRAMEWORKS
 from jobspec.spec.build import MODEL_SIZES, UNTRAINED
 from jobspec.spec.model import Spec
+from jobspec.values import show_count
 
 
 def summary(spec: Spec) -> tuple[str, ...]:
     """Return the lines of a job; a step has a paragraph of its own."""
     gpus = spec.resources.gpus_per_node
-    nodes = _count(spec.resources.nodes, "node") + (f" of {_count(gpus, 'GPU')}" if gpus else " without GPUs")
+    nodes = show_count(spec.resources.nodes, "node") + (f" of {show_count(gpus, 'GPU')}" if gpus else " without GPUs")
     title = FRAMEWORKS[spec.framework].title
     what = f"{len(spec.steps)} steps" if spec.steps else spec.task
     recipe = "" if spec.steps else _recipe(spec)
@@ -31,7 +32,7 @@ def _sizes(spec: Spec) -> list[str]:
     if micro is None or batch is None:
         return layout
     length = f", {spec.training.seq_length} tokens a sample" if spec.training.seq_length else ""
-    count = _count(batch // (micro * dp), "microbatch", "es")
+    count = show_count(batch // (micro * dp), "microbatch", "es")
     return [*layout, f"Batch:  {batch} samples a step: dp {dp}, micro batch {micro}, {count}{length}"]
 
 
@@ -42,7 +43,3 @@ def _layout(spec: Spec) -> str:
     sizes = {"tp": layout.tp, "pp": layout.pp, "vpp": layout.vpp, "cp": layout.cp, "ep": layout.ep, "etp": layout.etp}
     shown = [f"{name} {size}" for name, size in sizes.items() if size is not None]
     return ", ".join([*shown, f"dp {layout.dp}", "sequence parallel" if layout.sp else "no sequence parallelism"])
-
-
-def _count(number: int, noun: str, plural: str = "s") -> str:
-    return f"{number} {noun}" + ("" if number == 1 else plural)

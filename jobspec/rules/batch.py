@@ -10,6 +10,7 @@ from jobspec.frameworks import is_training
 from jobspec.rules.registry import Report, rule
 from jobspec.schema.gate import is_integer
 from jobspec.spec.model import Layout, Spec
+from jobspec.values import show_count
 
 #: The largest global batch that the schema takes.
 LARGEST_BATCH = 100_000_000
@@ -150,11 +151,11 @@ def starved_pipeline(spec: Spec, report: Report) -> None:
     count = batch // (micro * layout.dp)
     if count >= layout.pp:
         return
-    group = micro * layout.dp * layout.pp
+    group, counted = micro * layout.dp * layout.pp, show_count(count, "microbatch", "es")
     report(
-        f"{_microbatches(count)} for {layout.pp} pipeline stages: GPUs wait {bubble(layout, count):.0%} of the time",
+        f"{counted} for {layout.pp} pipeline stages: GPUs wait {bubble(layout, count):.0%} of the time",
         at="/parallelism/pp",
-        also={"/training/global_batch_size": f"{_microbatches(count)} a rank"},
+        also={"/training/global_batch_size": f"{counted} a rank"},
         help=(f"use a `global_batch_size` of {group} or more, or fewer stages",),
     )
 
@@ -246,7 +247,3 @@ def bubble(layout: Layout, microbatches: int) -> float:
     """Return the part of the time in which a stage waits; chunks (vpp) fill and drain so much faster."""
     waiting = layout.pp - 1
     return waiting / (microbatches * (layout.vpp or 1) + waiting)
-
-
-def _microbatches(count: int) -> str:
-    return f"{count} microbatch" + ("" if count == 1 else "es")

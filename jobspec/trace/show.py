@@ -11,6 +11,7 @@ from jobspec.diagnostics.visible import one_line
 from jobspec.shell.words import show
 from jobspec.trace.compare import changed_words, program_key
 from jobspec.trace.masks import MASK
+from jobspec.values import show_count
 
 _WIDTH = 110
 _REFUSED = re.compile(r"(?:srun|sbatch|salloc): error: ")
@@ -31,7 +32,7 @@ def _job(job: dict[str, Any], number: int, several: bool) -> Iterator[str]:
         yield f"{where}on the login node"
     else:
         name = f"{one_line(job['name'])}: " if job["name"] else ""
-        yield f"{where}{name}{_KINDS[job['kind']]} on {_count(job['nodes'], 'node')}, {_names(job['node_names'])}"
+        yield f"{where}{name}{_KINDS[job['kind']]} on {show_count(job['nodes'], 'node')}, {_names(job['node_names'])}"
     for option, value in job["options"].items():
         yield f"  {_option(option, value)}"
     for word in job["unknown_options"]:
@@ -51,7 +52,8 @@ _KINDS = {"batch": "batch job", "sbatch": "job by sbatch", "salloc": "allocation
 def _step(step: dict[str, Any], index: int) -> Iterator[str]:
     tasks, nodes = step["tasks"], step["nodes"]
     each = f", {step['tasks_per_node']} on each" if nodes > 1 and tasks == nodes * step["tasks_per_node"] else ""
-    yield f"step {index}: {_count(tasks, 'task')} on {_count(nodes, 'node')}{each}, {_names(step['node_names'])}"
+    where = f"{show_count(nodes, 'node')}{each}, {_names(step['node_names'])}"
+    yield f"step {index}: {show_count(tasks, 'task')} on {where}"
     options = " ".join(_option(name, value) for name, value in step["options"].items())
     yield f"  srun {options}".rstrip()
     for word in step["unknown_options"]:
@@ -181,10 +183,6 @@ def _option(name: str, value: object) -> str:
 
 def _code(code: int | None) -> str:
     return f", exit code {code}" if code else ""
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _names(names: list[str]) -> str:
