@@ -29,10 +29,10 @@ def _recipe(spec: Spec) -> str:
 def _sizes(spec: Spec) -> list[str]:
     layout = [] if spec.command else [f"Layout: {_layout(spec)}"]
     micro, batch, dp = spec.training.micro_batch_size, spec.training.global_batch_size, spec.layout.dp
-    if micro is None or batch is None:
+    if spec.microbatches is None:
         return layout
     length = f", {spec.training.seq_length} tokens a sample" if spec.training.seq_length else ""
-    count = show_count(batch // (micro * dp), "microbatch", "es")
+    count = show_count(spec.microbatches, "microbatch", "es")
     return [*layout, f"Batch:  {batch} samples a step: dp {dp}, micro batch {micro}, {count}{length}"]
 
 

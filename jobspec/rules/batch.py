@@ -92,14 +92,14 @@ def too_few_microbatches(spec: Spec, report: Report) -> None:
         *(spec.training.micro_batch_size, spec.training.global_batch_size),
         *(spec.layout.dp, spec.layout.pp),
     )
+    count = spec.microbatches
     settings: Mapping[str, object] = spec.overrides if spec.framework == "bridge" else spec.args
-    if micro is None or batch is None or spec.layout.vpp is None:
+    if micro is None or batch is None or count is None or spec.layout.vpp is None:
         return
     given = settings.get(_GROUP_SIZE[spec.framework])
     if given is None and (spec.recipe or "").startswith(_SETS_GROUPS):
         return
     size = given if is_integer(given) and isinstance(given, int) else pp
-    count = batch // (micro * dp)
     if pp <= size <= count and (count % size == 0 or count % size >= pp):
         return
     if given is not None:
@@ -145,11 +145,8 @@ def starved_pipeline(spec: Spec, report: Report) -> None:
 
     Source: "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", section 2.2
     """
-    micro, batch, layout = spec.training.micro_batch_size, spec.training.global_batch_size, spec.layout
-    if micro is None or batch is None:
-        return
-    count = batch // (micro * layout.dp)
-    if count >= layout.pp:
+    micro, count, layout = spec.training.micro_batch_size, spec.microbatches, spec.layout
+    if micro is None or count is None or count >= layout.pp:
         return
     group, counted = micro * layout.dp * layout.pp, show_count(count, "microbatch", "es")
     report(

@@ -350,6 +350,12 @@ class Spec(NamedTuple):
         return min((limit for limit in limits if limit), default=1_000_000)
 
     @property
+    def microbatches(self) -> int | None:
+        """Whole microbatches that each data-parallel rank runs in a step; ``None`` where the batch is not said."""
+        micro, batch = self.training.micro_batch_size, self.training.global_batch_size
+        return None if micro is None or batch is None else batch // (micro * self.layout.dp)
+
+    @property
     def nvlink_domain(self) -> int:
         """GPUs that NVLink connects; those of a node where the cluster's file does not say more."""
         return max(self.cluster.nvlink_domain or 0, self.resources.gpus_per_node)
