@@ -13,7 +13,7 @@ from jobspec.frameworks.any_command import COMMAND
 from jobspec.frameworks.bridge_datasets import ROOT_FIELDS
 from jobspec.frameworks.bridge_tools import CONVERSION, INFERENCE
 from jobspec.frameworks.hydra import Value, assignment
-from jobspec.frameworks.protocol import TRAINING_KEYS, Framework, Task
+from jobspec.frameworks.protocol import TRAINING_KEYS, TRAININGS, Framework, Task
 from jobspec.ir.plan import Program
 from jobspec.shell.commands import command
 
@@ -150,7 +150,7 @@ _TRAINING = Task(
 FRAMEWORK = Framework(
     title="Megatron Bridge",
     tasks={
-        **dict.fromkeys(("pretrain", "sft", "lora", "dora"), _TRAINING),
+        **dict.fromkeys(TRAININGS, _TRAINING),
         **dict.fromkeys(("import", "export", "roundtrip"), CONVERSION),
         "inference": INFERENCE,
         "command": COMMAND,

@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from jobspec.spec.model import Spec
 
 
+#: The tasks that train, by what they begin with and what they change; a framework has some of them.
+ADAPTERS = ("lora", "dora")
+FINETUNINGS = ("sft", *ADAPTERS)
+TRAININGS = ("pretrain", *FINETUNINGS)
+
 #: What every training has to say.
 TRAINING_KEYS = ("training", "training.micro_batch_size", "training.global_batch_size")
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from jobspec.frameworks.known_flags import inference_program
 from jobspec.frameworks.mlm import DEFAULT_SCRIPT
+from jobspec.frameworks.protocol import TRAININGS
 from jobspec.importer.container import ContainerReader
 from jobspec.importer.convert_sh import CONVERSION, convert_options
 from jobspec.importer.directives import Option, last
@@ -107,7 +108,7 @@ def _submits(launch: Launch) -> bool:
 def _say_as_header(text: str, tree: Tree, launch: Tree) -> None:
     """Take from a script of jobspec's what only its head and its end say."""
     tasks = {tree.get("task"), *(step.get("task") for step in tree.get("steps", []))} - {None}
-    if "lm loss" not in text and tasks & {"pretrain", "sft", "lora", "dora"}:
+    if "lm loss" not in text and not tasks.isdisjoint(TRAININGS):
         launch["losses"] = False
     if tasks == {"command"} and " with Megatron-LM" in text.partition("\n")[2].partition("\n")[0]:
         tree["framework"] = "mlm"

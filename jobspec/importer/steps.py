@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from typing import Any
 
+from jobspec.frameworks.protocol import TRAININGS
 from jobspec.importer.report import Report
 from jobspec.importer.schema_fit import schema_of
 from jobspec.importer.sections import Sections, Tree
@@ -53,7 +54,7 @@ def _one_framework(parts: list[Sections], report: Report) -> None:
 
 def _main_task(trees: list[Tree]) -> Any:
     tasks = [tree.get("task") for tree in trees]
-    trained = [task for task in tasks if task in ("pretrain", "sft", "lora", "dora")]
+    trained = [task for task in tasks if task in TRAININGS]
     return Counter(trained or tasks).most_common(1)[0][0]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
+from jobspec.frameworks.protocol import TRAININGS
 from jobspec.memory.facts import facts_of
 from jobspec.memory.reading import WORK, at_least, read
 from jobspec.memory.settings import Settings
@@ -12,8 +13,6 @@ from jobspec.memory.shape import Parameters, Shape, missing_facts, shape_of
 from jobspec.memory.stage_memory import StageMemory, stage_memories
 from jobspec.memory.stages import deal
 from jobspec.spec.model import Layout, Spec
-
-TRAININGS = ("pretrain", "sft", "lora", "dora")
 
 #: A plan search asks for one model thousands of times.
 counted = lru_cache(maxsize=64)(shape_of)

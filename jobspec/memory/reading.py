@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from jobspec.frameworks.bridge_recipes import known, recipe_name, shards_weights
+from jobspec.frameworks.protocol import ADAPTERS
 from jobspec.memory.settings import LEVELS, Adapters, Recompute, Settings
 from jobspec.memory.stages import Uneven
 from jobspec.spec.model import Spec
@@ -20,7 +21,7 @@ GIB = 1024**3
 #: What work a task is.
 WORK = {
     **dict.fromkeys(("pretrain", "sft"), "train"),
-    **dict.fromkeys(("lora", "dora"), "adapters"),
+    **dict.fromkeys(ADAPTERS, "adapters"),
     **dict.fromkeys(("import", "export", "roundtrip"), "convert"),
     "inference": "infer",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from jobspec.diagnostics.model import Severity
+from jobspec.frameworks.protocol import FINETUNINGS
 from jobspec.ir.required_paths import host_path
 from jobspec.rules.registry import Report, rule
 from jobspec.spec.build import CACHE_VARIABLES
@@ -165,7 +166,7 @@ def container_local_caches(spec: Spec, report: Report) -> None:
     container = spec.container
     if not container.enabled or container.mount_home or spec.resources.nodes == 1 or spec.framework != "bridge":
         return
-    if spec.task not in ("sft", "lora", "dora") or spec.data.dataset in (None, "energon"):
+    if spec.task not in FINETUNINGS or spec.data.dataset in (None, "energon"):
         return
     said = {**spec.caches, **spec.env}
     for key, variable in _DATA_CACHES.items():

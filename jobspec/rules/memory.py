@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from jobspec.diagnostics.model import Severity
+from jobspec.frameworks.protocol import TRAININGS
 from jobspec.rules.registry import Report, rule
 from jobspec.rules.suggest import larger_size, more_nodes
 from jobspec.spec.model import Spec
@@ -265,7 +266,7 @@ _OFFLOAD: Mapping[str, Mapping[str, Any]] = {
 
 
 def _recomputing(spec: Spec) -> str:
-    return _adding(spec, _RECOMPUTE) if spec.task in ("pretrain", "sft", "lora", "dora") else ""
+    return _adding(spec, _RECOMPUTE) if spec.task in TRAININGS else ""
 
 
 def _offloading(spec: Spec) -> str:

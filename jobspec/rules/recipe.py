@@ -8,13 +8,11 @@ from jobspec.diagnostics.model import Severity
 from jobspec.frameworks import FRAMEWORKS
 from jobspec.frameworks.bridge import recipe_mode
 from jobspec.frameworks.bridge_recipes import is_benchmark, known, library_name, recipe_name
+from jobspec.frameworks.protocol import ADAPTERS, FINETUNINGS
 from jobspec.rules.registry import Report, rule
 from jobspec.schema.suggest import closest
 from jobspec.spec.model import Spec
 from jobspec.values import show_value
-
-# Tasks with an adapter, whose recipes run_recipe.py takes one for the other.
-_ADAPTERS = ("lora", "dora")
 
 # Megatron-Bridge, scripts/training/recipe_metadata.py:40, BENCHMARK_RECIPE_PATTERN
 _GPUS_IN_NAME = re.compile(r"_([1-9][0-9]*)gpu_")
@@ -51,7 +49,9 @@ def recipe_for_another_task(spec: Spec, report: Report) -> None:
             also={"/task": "the task"},
             help=(f"use `recipe: {library_name(recipe_name(spec)) or 'NAME'}`, or `task: lora`",),
         )
-    if mode in (None, spec.task) or (mode in _ADAPTERS and spec.task in _ADAPTERS):
+    if mode in (None, spec.task) or (
+        mode in ADAPTERS and spec.task in ADAPTERS
+    ):  # run_recipe.py takes one for the other
         return
     report(
         f"`{spec.recipe}` is a recipe for {mode}, but the task is {spec.task}",
@@ -165,9 +165,9 @@ def finetuning_without_weights(spec: Spec, report: Report) -> None:
     checkpoint = spec.checkpoint
     if (
         spec.framework != "bridge"
-        or spec.task not in ("sft", *_ADAPTERS)
+        or spec.task not in FINETUNINGS
         or checkpoint.pretrained
-        or (checkpoint.load and spec.task not in _ADAPTERS)
+        or (checkpoint.load and spec.task not in ADAPTERS)
     ):
         return
     report(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from jobspec.frameworks.protocol import FINETUNINGS
 from jobspec.frameworks.settings import UNKNOWN, Found, look_up
 from jobspec.spec.model import Spec
 from jobspec.values import show_value
@@ -102,7 +103,7 @@ def _facts(spec: Spec) -> dict[str, Found]:
     found = {size: Found(f"parallelism.{size}", getattr(layout, size), f"/parallelism/{size}") for size in _SIZES}
     saves = checkpoint.save is not None or checkpoint.load is not None
     form = look_up(spec, "ckpt_format")
-    finetunes = spec.framework == "bridge" and spec.task in ("sft", "lora", "dora") and layout.cp > 1
+    finetunes = spec.framework == "bridge" and spec.task in FINETUNINGS and layout.cp > 1
     return found | {
         # An interleaved pipeline, which only several stages need.
         "chunks": Found("parallelism.vpp", 1 if layout.pp == 1 else layout.vpp, "/parallelism/vpp"),
