@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from jobspec.importer.effects import Effect, Launch, Place, Task
-from jobspec.trace.compare import normal_time, pairs
+from jobspec.trace.compare import container_parts, normal_time, pairs, plain_options
 
 
 class Deviation(NamedTuple):
@@ -79,7 +79,7 @@ def _of_launch(index: int, one: Launch, other: Launch) -> Iterator[Deviation]:
         yield at("layout", name, a, b)
     for name, a, b in pairs(_container(one.container), _container(other.container)):
         yield at("container", name, a, b)
-    for name, a, b in pairs(_options(one), _options(other)):
+    for name, a, b in pairs(*(plain_options(side.options, _SEEN_ELSEWHERE) for side in (one, other))):
         yield at("options", name, a, b)
     ranks_of: dict[tuple[str, str, str | None, str | None], list[int]] = {}
     for mine, theirs in matched(one, other):
@@ -112,16 +112,12 @@ def _layout(launch: Launch) -> dict[str, str]:
 
 
 def _container(container: dict[str, Any] | None) -> dict[str, str]:
-    if container is None:
-        return {}
-    found = {"image": container["image"] or ""}
-    for mount in container["mounts"]:
-        source, _, rest = mount.partition(":")
-        found[f"mount {source}:{rest or source}"] = ""
-    return found | {
-        name: "" if value is True else str(value)
-        for name, value in container["options"].items()
-        if name != "container-workdir"
+    """Return what a container is made of, but for its variables and its folder: they are compared in each task."""
+    parts = container_parts(container)
+    return {
+        name: value
+        for name, value in parts.items()
+        if name != "container-workdir" and not name.startswith("environment ")
     }
 
 
@@ -132,14 +128,6 @@ _SEEN_ELSEWHERE = frozenset(
         *("open-mode", "job-name", "unbuffered", "label"),
     )
 )
-
-
-def _options(launch: Launch) -> dict[str, str]:
-    return {
-        name: "" if value is True else str(value)
-        for name, value in launch.options.items()
-        if name not in _SEEN_ELSEWHERE
-    }
 
 
 def _of_task(a: Task, b: Task) -> Iterator[tuple[str, str, str | None, str | None]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
@@ -164,9 +164,9 @@ def _steps(place: tuple[int, int | None], a: dict[str, Any], b: dict[str, Any]) 
             yield at("layout", name, str(a[name]), str(b[name]))
     if a["node_names"][:1] != b["node_names"][:1]:
         yield at("layout", "first_node", *(" ".join(one["node_names"][:1]) for one in (a, b)))
-    for name, one, other in pairs(_own_options(a), _own_options(b)):
+    for name, one, other in pairs(*(plain_options(one["options"], _SEEN_ELSEWHERE) for one in (a, b))):
         yield at("output" if name in _OUTPUT else "options", name, one, other)
-    for name, one, other in pairs(_container(a["container"]), _container(b["container"])):
+    for name, one, other in pairs(container_parts(a["container"]), container_parts(b["container"])):
         yield at("container", name, one, other)
     sides = [{rank["rank"]: rank["programs"] for rank in step["ranks"]} for step in (a, b)]
     if not any(any(side.values()) for side in sides):
@@ -176,15 +176,12 @@ def _steps(place: tuple[int, int | None], a: dict[str, Any], b: dict[str, Any]) 
     yield from _programs(place, *sides)
 
 
-def _own_options(step: dict[str, Any]) -> dict[str, str]:
-    return {
-        name: "" if value is True else str(value)
-        for name, value in step["options"].items()
-        if name not in _SEEN_ELSEWHERE
-    }
+def plain_options(options: Mapping[str, Any], without: Collection[str] = ()) -> dict[str, str]:
+    """Return options with their values as text, but for those that are compared in another way."""
+    return {name: "" if value is True else str(value) for name, value in options.items() if name not in without}
 
 
-def _container(container: dict[str, Any] | None) -> dict[str, str]:
+def container_parts(container: dict[str, Any] | None) -> dict[str, str]:
     """Return what a container is made of, one entry for each mount and each variable: their order means nothing."""
     if container is None:
         return {}
@@ -193,7 +190,7 @@ def _container(container: dict[str, Any] | None) -> dict[str, str]:
         source, _, rest = mount.partition(":")
         found[f"mount {source}:{rest or source}"] = ""
     found |= {f"environment {name}": "" for name in container["environment"]}
-    return found | {name: "" if value is True else str(value) for name, value in container["options"].items()}
+    return found | plain_options(container["options"])
 
 
 Ranks = dict[int, list[dict[str, Any]]]
