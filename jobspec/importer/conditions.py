@@ -6,6 +6,7 @@ A variable that is set nowhere counts as empty, as it is where nobody sets it. W
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from jobspec.importer.arithmetic import number_of
@@ -83,19 +84,18 @@ class _Parser:
         return self._tokens[self._at - 1]
 
     def _or(self) -> bool | None:
-        result = self._and()
-        while self._peek() in ("||", "-o"):
-            self._take()
-            other = self._and()
-            result = True if True in (result, other) else None if None in (result, other) else False
-        return result
+        return self._joined(("||", "-o"), self._and, decisive=True)
 
     def _and(self) -> bool | None:
-        result = self._primary()
-        while self._peek() in ("&&", "-a"):
+        return self._joined(("&&", "-a"), self._primary, decisive=False)
+
+    def _joined(self, operators: tuple[str, str], operand: Callable[[], bool | None], *, decisive: bool) -> bool | None:
+        """Return what joined conditions come to; one that is ``decisive`` decides, also beside an unknown one."""
+        result = operand()
+        while self._peek() in operators:
             self._take()
-            other = self._primary()
-            result = False if False in (result, other) else None if None in (result, other) else True
+            both = (result, operand())
+            result = decisive if decisive in both else None if None in both else not decisive
         return result
 
     def _primary(self) -> bool | None:

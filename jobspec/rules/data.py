@@ -175,7 +175,7 @@ def dataset_without_its_place(spec: Spec, report: Report) -> None:
     """
     data, framework = spec.data, spec.framework
     field = ROOT_FIELDS.get(data.dataset or "") if framework == "bridge" else None
-    if field and data.root is None and not any(key.lstrip("+").startswith("dataset.") for key in spec.overrides):
+    if field and data.root is None and not _overrides(spec, "dataset."):
         report(
             f"the data set `{data.dataset}` does not say where it lies",
             at="/data/dataset",
@@ -219,7 +219,7 @@ def mock_data_unsaid(spec: Spec, report: Report) -> None:
     data, name = spec.data, recipe_name(spec)
     if spec.framework != "bridge" or not is_training(spec) or data.dataset or data.paths:
         return
-    if any(key.lstrip("+").startswith(("dataset.blend", "dataset.data_path")) for key in spec.overrides):
+    if _overrides(spec, "dataset.blend", "dataset.data_path"):
         return
     if spec.task == "pretrain" and not is_benchmark(name):
         report(
@@ -234,3 +234,8 @@ def mock_data_unsaid(spec: Spec, report: Report) -> None:
             at="/recipe",
             help=(f"use `recipe: {library}`, the library's own",) if library else (),
         )
+
+
+def _overrides(spec: Spec, *beginnings: str) -> bool:
+    """Whether a field that begins so is overridden or added."""
+    return any(key.lstrip("+").startswith(beginnings) for key in spec.overrides)
