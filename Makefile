@@ -6,7 +6,7 @@ MANIFEST ?= manifests/glm45v-sft.yaml
 
 .DEFAULT_GOAL := help
 SNAPSHOTS := tests/test_golden.py tests/test_invalid.py tests/test_diagnostics.py tests/test_example_target.py \
-  tests/trace/test_scripts.py tests/importer/test_scripts.py
+  tests/trace/test_scripts.py tests/importer/test_scripts.py tests/plan/test_golden.py
 .PHONY: help compile test test-torch oracle unit lint golden cluster bench clean
 
 help: ## say what there is
@@ -42,6 +42,7 @@ oracle: ## ask the frameworks themselves anew: make oracle ORACLE=… MEGATRON_L
 	  "Megatron-Bridge 067f987d with Megatron-LM d98e8a64"
 	PYTHONPATH=. $(ORACLE) -m tests.oracle.memory $(MEGATRON_LM) $(MEGATRON_BRIDGE) \
 	  "Megatron-LM d98e8a64 and Megatron-Bridge 067f987d"
+	PYTHONPATH=$(MEGATRON_LM):. $(ORACLE) -m tests.oracle.groups "Megatron-LM d98e8a64"
 
 unit: $(VENV)/.ready ## run the tests that need no Slurm, in seconds
 	$(BIN)/python -m pytest --ignore tests/cluster -n auto
@@ -54,6 +55,7 @@ lint: $(VENV)/.ready ## run ruff and mypy
 golden: $(VENV)/.ready ## write the golden files and the two catalogues in docs anew; review the diff
 	$(BIN)/jobspec explain --all > docs/diagnostics.md
 	$(BIN)/jobspec diagnose --list > docs/failures.md
+	$(BIN)/jobspec plan manifests/glm45v-sft.yaml --svg docs/plan.svg > /dev/null
 	$(BIN)/python -m pytest $(SNAPSHOTS) --snapshot-update -q
 
 cluster: $(VENV)/.ready ## a Slurm of four pretended nodes to play with, in a shell; it goes when the shell ends
@@ -66,6 +68,7 @@ bench: $(VENV)/.ready ## measure start-up and throughput
 	$(BIN)/python -m benchmarks.trace
 	$(BIN)/python -m benchmarks.importer
 	$(BIN)/python -m benchmarks.losses
+	$(BIN)/python -m benchmarks.plan
 
 clean: ## remove what the commands above have made
 	rm -rf $(VENV) $(VENV)-torch build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -54,6 +54,8 @@ def _parser() -> argparse.ArgumentParser:
 
     _add_losses(verbs.add_parser("losses", help="show how trainings went, from their logs", allow_abbrev=False))
 
+    _add_plan(verbs.add_parser("plan", help="show what a layout comes to, and suggest others", allow_abbrev=False))
+
     trace = verbs.add_parser("trace", help="show what a manifest or a script would run", allow_abbrev=False)
     trace.add_argument("path", metavar="MANIFEST|SCRIPT", help="a YAML file, a shell script, or -")
     trace.add_argument("--format", choices=("tree", "table", "json"), default="tree", help="default: tree")
@@ -80,7 +82,8 @@ def _parser() -> argparse.ArgumentParser:
         nargs="?",
         default="job",
         choices=(
-            *("job", "cluster", "model", "diagnostics", "diagnosis", "diff", "import", "losses", "signatures", "trace"),
+            *("job", "cluster", "model", "diagnostics", "diagnosis", "diff", "import", "losses", "plan"),
+            *("signatures", "trace"),
         ),
     )
     return parser
@@ -126,6 +129,20 @@ def _add_import(parser: argparse.ArgumentParser) -> None:
         "--verify", action="store_true", help="run script and manifest under stand-ins, and show what differs"
     )
     parser.add_argument("--format", choices=("human", "json"), default="human", help="how the report is printed")
+
+
+def _add_plan(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("manifest", metavar="MANIFEST", help="a YAML file, or - for standard input")
+    parser.add_argument("--step", metavar="NAME", help="only this step")
+    parser.add_argument("--suggest", action="store_true", help="find layouts that fit, the fastest first")
+    parser.add_argument("--nodes", type=int, metavar="N", help="find layouts for this many nodes")
+    parser.add_argument("--fewest", action="store_true", help="find layouts for the fewest nodes")
+    parser.add_argument("--show", type=int, metavar="N", default=8, help="how many are shown; default: 8")
+    parser.add_argument("--take", type=int, metavar="N", default=1, help="which one -o writes; default: 1, the best")
+    parser.add_argument("-o", "--output", metavar="MANIFEST", help="write the manifest with a suggested layout")
+    parser.add_argument("--svg", metavar="FILE", help="draw nodes, GPUs, groups and memory into a file")
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="default: table")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
 
 
 def _add_losses(parser: argparse.ArgumentParser) -> None:

@@ -14,6 +14,7 @@ from jobspec.spec.model_facts import check_facts
 from jobspec.spec.references import Library, check_kind, kind_of
 from jobspec.syntax.loader import load, parse
 from jobspec.syntax.nodes import Mapping, find
+from jobspec.syntax.reader import read
 from jobspec.targets import codes, registry
 from jobspec.targets.protocol import Script, Target
 
@@ -41,7 +42,13 @@ class Session:
     def check(self, path: str) -> Compiled:
         """Check a file of any kind: a job manifest with all that it refers to, a cluster file, or a model file."""
         sink = Sink(_display(path))
-        tree = load(path, sink)
+        source = read(path, sink)
+        return self.check_source(source, sink) if source else Compiled(sink)
+
+    def check_source(self, source: Source, sink: Sink | None = None) -> Compiled:
+        """Check a text of any kind; what it refers to is looked for where its path says that it lies."""
+        sink = sink or Sink(source.path)
+        tree = parse(source, sink)
         if tree is None:
             return Compiled(sink)
         kind = kind_of(tree, sink)

@@ -11,7 +11,7 @@ import pytest
 from tests.golden_files import ROOT
 
 MANIFEST = "manifests/glm45v-sft.yaml"
-HEAVY = {"yaml", "jsonschema", "jinja2", "importlib.metadata", "difflib", "inspect", "dataclasses", "pathlib"}
+HEAVY = {"yaml", "jsonschema", "jinja2", "rich", "importlib.metadata", "difflib", "inspect", "dataclasses", "pathlib"}
 NEEDED: dict[tuple[str, ...], set[str]] = {
     ("--help",): set(),
     ("--version",): set(),
@@ -25,6 +25,7 @@ NEEDED: dict[tuple[str, ...], set[str]] = {
         "pathlib",
     },
     ("check", MANIFEST): {"yaml"},
+    ("plan", MANIFEST, "--format", "json"): {"yaml", "inspect", "dataclasses"},
     ("compile", MANIFEST): {"yaml", "jinja2", "inspect", "dataclasses", "pathlib"},
 }
 

@@ -265,6 +265,11 @@ _OFFLOAD: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+def recompute_settings(framework: str) -> Mapping[str, Any]:
+    """Return what a framework calls the settings that compute all activations anew."""
+    return _RECOMPUTE[framework]
+
+
 def _recomputing(spec: Spec) -> str:
     return _adding(spec, _RECOMPUTE) if spec.task in TRAININGS else ""
 

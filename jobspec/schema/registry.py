@@ -18,6 +18,7 @@ NAMES = {
     "diff": "the output of `diff --format json`",
     "import": "the output of `import --format json`",
     "losses": "the output of `losses --format json`",
+    "plan": "the output of `plan --format json`",
     "trace": "the output of `trace --format json`",
     "signatures": "messages that `diagnose --signatures` adds",
 }
