@@ -453,6 +453,8 @@ ADAPTER = {
         ({"data": {"dataset": "local-jsonl"}, "overrides": {"dataset.hf_dataset.dataset_name": "x"}}, []),
         ({"data": {"dataset": "cord-v2", "root": "/lustre/data"}}, ["JS258"]),
         ({"data": {"root": "/lustre/data"}}, ["JS258"]),
+        ({"overrides": {"dataset.path": "/lustre/of-the-recipe"}}, []),
+        ({"data": {"dataset": "energon", "root": "/lustre/a"}, "overrides": {"dataset.path": "/lustre/b"}}, ["JS233"]),
         ({"data": {"dataset": "mock"}}, ["JS257"]),
         ({"data": {"dataset": "mock", "paths": ["/lustre/a"]}}, ["JS257"]),
         ({"data": {"paths": ["/lustre/a"], "split": "9,1,0"}}, ["JS235", "JS235"]),

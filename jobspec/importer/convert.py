@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from jobspec.importer import comments, yaml_text
 from jobspec.importer.holes import Holes, Kind
-from jobspec.importer.job import OWN_MARK, Imported, make_job, slurm_options
-from jobspec.importer.launches import Reader, Script
+from jobspec.importer.job import Imported, make_job, slurm_options
+from jobspec.importer.launches import OWN_MARK, Reader, Script
 from jobspec.importer.mistakes import find_mistakes
 from jobspec.importer.report import Report
 from jobspec.importer.scale import scale
@@ -22,8 +22,7 @@ from jobspec.spec.environment import names_secret, redact
 from jobspec.spec.model import Spec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(NamedTuple):
     """What the user asks for.
 
     Attributes:
@@ -41,14 +40,13 @@ class Wanted:
     name: str | None = None
     nodes: int | None = None
     time: str | None = None
-    given: dict[str, str] = field(default_factory=dict)
+    given: dict[str, str] = {}  # noqa: RUF012 (never changed)
     arguments: tuple[str, ...] = ()
     cluster: tuple[str, Tree] | None = None
     cluster_name: str = "site"
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """A manifest, in one text with its cluster and as two, and the report.
 
     ``taken`` is the script in which each condition has the outcome that was taken for granted, and stand-ins are in
@@ -64,7 +62,7 @@ class Result:
     report: Report
     compiles: bool
     taken: str = ""
-    given: dict[str, str] = field(default_factory=dict)
+    given: dict[str, str] = {}  # noqa: RUF012
     secrets: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
@@ -130,10 +128,6 @@ def _is_required(value: object, holes: Holes) -> bool:
 
 
 def _follow(wanted: Wanted, holes: Holes, report: Report) -> tuple[Script, str]:
-    if OWN_MARK in wanted.text and "\nexec salloc" in wanted.text:
-        raise ImportFailedError(
-            "this is jobspec's script of a shell, which holds the job's program as a comment: import its sbatch script"
-        )
     text = mark_placeholders(wanted.text, holes)
     return Reader(holes, report, wanted.given, wanted.arguments).read(text), text
 

@@ -143,21 +143,14 @@ def _value(text: str, key: str, sections: Sections) -> Any:
         return ...
 
 
-def _owned(key: str, text: str, said: str, sections: Sections) -> None:  # noqa: C901 - one case after the other
+def _owned(key: str, text: str, said: str, sections: Sections) -> None:
     """Put a field that has a key of its own there."""
     pointer = bridge.FRAMEWORK.owned[key]
     if key == "dataset.blend":
         _blend(text, sections)
         return
-    if pointer == "/checkpoint/save" and text.strip().lower() in ("null", "none"):
-        sections.put(pointer, None, said)
-        return
     if text.strip().lower() in ("null", "none"):
-        if pointer not in ("/checkpoint/load", "/parallelism/vpp", "/parallelism/layout"):
-            sections.report.left(
-                "null", f"`{key}=null`: a manifest cannot say that; what the recipe has there stands", sections.line
-            )
-        sections.drop(pointer)
+        _nothing(pointer, key, sections)
         return
     if key == "train.train_samples":
         sections.pending["samples"] = sections.literal(text, said)
@@ -176,6 +169,18 @@ def _owned(key: str, text: str, said: str, sections: Sections) -> None:  # noqa:
             return
         sections.drop(pointer)
     sections.put_word(pointer, word, said)
+
+
+def _nothing(pointer: str, key: str, sections: Sections) -> None:
+    """Take over that a field is to be empty."""
+    if pointer == "/checkpoint/save":
+        sections.put(pointer, None, key)
+        return
+    if pointer not in ("/checkpoint/load", "/parallelism/vpp", "/parallelism/layout"):
+        sections.report.left(
+            "null", f"`{key}=null`: a manifest cannot say that; what the recipe has there stands", sections.line
+        )
+    sections.drop(pointer)
 
 
 def _as_word(text: str, kind: str) -> str:

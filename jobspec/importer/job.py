@@ -17,7 +17,7 @@ from jobspec.importer.from_bridge import read_training
 from jobspec.importer.from_flags import read_conversion, read_inference, read_megatron_lm
 from jobspec.importer.holes import Holes, Kind, has_hole
 from jobspec.importer.launch_options import LaunchReader
-from jobspec.importer.launches import Launch, Script
+from jobspec.importer.launches import OWN_MARK, Launch, Script
 from jobspec.importer.programs import ranks_per_node
 from jobspec.importer.report import Report
 from jobspec.importer.resources import ResourcesReader
@@ -28,8 +28,6 @@ from jobspec.importer.together import settle
 from jobspec.spec.environment import redact
 
 _RECIPE = "scripts/training/run_recipe.py"
-#: The first line that jobspec writes at the end of a script's head.
-OWN_MARK = "# Compiled by jobspec: change the manifest, not this text."
 
 
 class Imported(NamedTuple):
@@ -57,8 +55,9 @@ def make_job(script: Script, text: str, name: str, holes: Holes, report: Report,
     warmups = [launch for launch in script.launches if launch.kind == "sync"]
     launches = _real_launches(launches, warmups, report)
     options = _options(script, launches)
-    _tell_parts(launches, options, report)
-    if script.interactive:
+    if not script.own_shell:
+        _tell_parts(launches, options, report)
+    if script.interactive and not script.own_shell:
         report.changed(
             "interactive", "an interactive allocation is a batch job here; `target: interactive` compiles a shell", 0
         )
@@ -78,7 +77,9 @@ def make_job(script: Script, text: str, name: str, holes: Holes, report: Report,
         settle(part, resources, slurm, launch_tree, launches, script.ranks)
     labels = [_label(launch, str(tree["name"])) for launch in launches]
     tree |= join_steps(parts, [launch.call.unless for launch in launches], labels, report)
-    if any(launch.program.torchrun is not None and launch.srun is not None for launch in launches):
+    if script.own_shell:
+        tree["target"] = "interactive"
+    elif any(launch.program.torchrun is not None and launch.srun is not None for launch in launches):
         tree["target"] = "torchrun"
     whole = {
         "resources": resources,
@@ -204,7 +205,7 @@ def _place(launch: Launch, holes: Holes, report: Report) -> tuple[str, str | Non
     hole = holes.alone(script)
     if hole:
         raise ImportFailedError(f"the program is `{hole.shown}`: put it in", line)
-    if folder and has_hole(folder):
+    if folder and (has_hole(folder) or not folder.startswith("/")):
         folder = sections.literals.path(folder, "the working directory", line)
     if not launch.program.python or script.startswith("-m ") or not script:
         return script, folder

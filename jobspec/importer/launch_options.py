@@ -43,7 +43,7 @@ class LaunchReader(Surroundings):
     def _warmup(self, launches: list[Launch], warmups: list[Launch]) -> str:
         if any(launch.option("container-name") for launch in warmups):
             return "named-container"
-        if warmups:
+        if warmups or (self.script.own_shell and any(launch.syncs for launch in launches)):
             return "once"
         if any(launch.syncs == "rank" and launch.program.torchrun is None for launch in launches):
             line = launches[0].call.line
@@ -104,5 +104,12 @@ class LaunchReader(Surroundings):
         match = re.fullmatch(r"(?:B:)?(?:SIG)?(TERM|15)(?:@([0-9]+))?", option.value or "")
         if match:
             found["signal"] = f"TERM@{match.group(2) or 60}"
+            if (option.value or "").startswith("B:"):
+                self.report.changed(
+                    "signal",
+                    f"`--signal={option.value}` reaches the batch script alone, which would pass it on; now Slurm "
+                    "tells every rank, and the program saves on it",
+                    option.line,
+                )
         else:
             self.report.left("signal", f"`--signal={option.value}`: a manifest has SIGTERM alone", option.line)

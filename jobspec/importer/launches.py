@@ -53,6 +53,10 @@ _HELPERS = frozenset(
         *("pwd", "which", "module", "conda", "mamba", "test"),
     )
 )
+#: The first line that jobspec writes at the end of a script's head.
+OWN_MARK = "# Compiled by jobspec: change the manifest, not this text."
+#: The functions of its script for a shell that are launches (targets/interactive/shell.sh.j2).
+OWN_FUNCTION = re.compile(r"run_\w+")
 #: The most layers of `bash -c`, `sbatch` and the like that are followed.
 _DEEPEST = 6
 
@@ -101,6 +105,7 @@ class Script:
         launches: in order.
         extra: other commands that it starts in the tasks, and in the batch part.
         ranks: the ranks that a branch selects, for a profile.
+        own_shell: whether it is one of jobspec's own for a shell, in which functions hold the launches.
         settled: how the conditions of its own text were taken.
     """
 
@@ -113,6 +118,7 @@ class Script:
     stops: bool = True
     shell_options: frozenset[str] = frozenset()
     interactive: bool = False
+    own_shell: bool = False
     settled: Settlements = field(default_factory=Settlements)
 
 
@@ -130,6 +136,7 @@ class Reader:
     def read(self, text: str) -> Script:
         """Return what a script does."""
         self.script.options += read_directives(text, self.holes, self.report, heredoc_lines(parse(text)))
+        self.script.own_shell = OWN_MARK in text and "\nexec salloc" in text
         state = State(
             self.holes,
             self.report,
@@ -227,6 +234,8 @@ class Reader:
         )
         follower = Follower(state)
         follower.follow(text)
+        if self.script.own_shell:
+            follower.call_all(OWN_FUNCTION)
         self.script.ranks = state.ranks or self.script.ranks
         self.script.settled.files += follower.settled.files
         for name, line in state.wanted.items():

@@ -40,8 +40,8 @@ def _torchrun(launch: Launch, script: Script, options: list[Option], report: Rep
     given, line = launch.program.torchrun, launch.call.line
     if given is None:
         return
-    nodes = _number(launch, options, "nodes") or 1
-    tasks, ranks = _number(launch, options, "ntasks-per-node", "tasks-per-node"), ranks_per_node(given)
+    nodes = 1 if script.own_shell else _number(launch, options, "nodes") or 1
+    tasks, ranks = _tasks_per_node(launch, options, nodes), ranks_per_node(given)
     if tasks and tasks > 1 and launch.srun is not None and ranks != 1:
         report.bug(
             "several-torchruns",
@@ -70,6 +70,20 @@ def _torchrun(launch: Launch, script: Script, options: list[Option], report: Rep
         )
     if nodes > 1 and not meets and asked != "1" and "node_rank" not in given:
         report.bug("no-node-rank", "torchrun is given no `--node_rank`, so each node takes itself for the first", line)
+
+
+def _tasks_per_node(launch: Launch, options: list[Option], nodes: int) -> int | None:
+    """Return the tasks that srun starts on a node.
+
+    Of a job with `--ntasks-per-node` srun inherits the number of all tasks (SLURM_NTASKS), and its own
+    `--ntasks-per-node` does not make them fewer (srun(1)).
+    """
+    tasks = _number(launch, [], "ntasks")
+    if tasks:
+        return max(tasks // nodes, 1)
+    names = ("ntasks-per-node", "tasks-per-node")
+    found = [number for number in (_number(None, options, *names), _number(launch, [], *names)) if number]
+    return max(found) if found else None
 
 
 def _ranks(launch: Launch, options: list[Option], report: Report) -> None:

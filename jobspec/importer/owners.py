@@ -69,7 +69,9 @@ _REPAIRS: dict[str, _Repair] = {
     "every-node-alone": _Repair("layout", _RENDEZVOUS, "the nodes are one job"),
     "no-master-address": _Repair("layout", r"--master_(addr|port)", "torchrun is told where the nodes meet"),
     "no-node-rank": _Repair("layout", r"--node_rank|first rank", "each node is told its number"),
-    "expanded-on-host": _Repair("layout|arguments|environment", ".*", "each task has its own number"),
+    "expanded-on-host": _Repair(
+        "layout|arguments|environment", r"(?!--nn|--np|--m|ranks|tasks).*", "each task has its own number"
+    ),
     "scontrol-in-container": _Repair("layout|environment", r"--master_addr|MASTER_ADDR", "the batch script asks Slurm"),
     "unexported-variable": _Repair("layout|arguments|environment", ".*", "the value reaches the task"),
     "ranks-and-gpus": _Repair("layout|options", ".*", "each GPU has one rank"),
@@ -79,8 +81,6 @@ _REPAIRS: dict[str, _Repair] = {
     "two-lengths": _Repair("arguments", ".*seq_length", "run_recipe.py takes one length for both"),
     "secret-in-text": _Repair("arguments|environment", ".*", "a secret stands nowhere: `secrets` names it"),
     "secret-on-command-line": _Repair("launches|environment", ".*", "a secret is inherited"),
-    "tee-hides-failure": _Repair("exit", ".*", "the job ends with the code of its launch"),
-    "exit-code-lost": _Repair("exit", ".*", "the job ends with the code of its launch"),
     "sleep-for-sync": _Repair("launches", "besides", "the ranks wait until the packages are there"),
 }
 
@@ -166,6 +166,8 @@ _SAID: dict[str, Callable[[Deviation, Context], bool]] = {
     "image": lambda one, _: one.part == "container" and one.name == "image",
     "run-time-part": _run_time_part,
     "samples": _samples,
+    "signal": lambda one, _: one.part == "job" and one.name == "signal",
+    "interactive": lambda one, _: one.part == "options" and one.name == "pty",
     "relative-path": _relative,
     "checkout": lambda one, _: one.part in ("program", "folder"),
     "save-of-recipe": lambda one, _: (
@@ -292,13 +294,16 @@ _WAYS = (
     _Way("gpus", "options", "gpus-per-node|gres|gpus-per-task", "a step has the GPUs of its job", _dropped),
     _Way("gpus", "job", "gpus-per-node", "a node has as many GPUs as ranks", _is_ranks_of_node),
     _Way("no-kill", "options", "no-kill", "a job whose node is gone cannot go on", _dropped),
-    _Way("cpu-bind", "options", "cpu-bind", "", lambda one, _: False),
     _Way("folder", "folder", "", "the script leaves the folder to the image; a manifest has one", _is_unsaid_folder),
     _Way("folder", "program", "", "the same program in that folder", _in_folder),
     _Way("port", "layout", "--master_port", "the port follows the number of the job"),
     _Way("rendezvous", "layout", "--rdzv_.*|--master_.*", "the nodes meet at the first one",
          lambda one, context: (
              context.launches(one)[0].nodes == 1 or one.name != "--master_addr" or one.script == "")),
+    _Way("rendezvous", "layout", "--nnodes|--node_rank", "said also for one node", lambda one, _: (
+        one.script is None and one.manifest in ("0", "1"))),
+    _Way("signal", "arguments", r".*exit.signal.handler.*", "with `slurm.signal` the program saves on it", _added),
+    _Way("signal", "environment", "PET_SIGNALS_TO_HANDLE", "torchrun leaves that signal to the program", _added),
     _Way("starts-ranks", "layout", ".*", "Slurm starts a task for each rank", _replaces_torchrun),
     _Way("layout", "arguments", ".*", "the layout is passed on whole", _is_layout),
     _Way("mode", "arguments", "/task", "the mode is said", _added),

@@ -46,7 +46,8 @@ class ResourcesReader(Surroundings):
         gpus = gpus_per_node(options)
         if gpus is None and main.program.torchrun is not None:
             gpus = ranks_per_node(main.program.torchrun)
-        return self._gpus_by_tasks(main, options) if gpus is None and options else gpus
+        named = last(options, "gpus-per-node", "gres", "gpus-per-task")  # with a number that is still to be filled in
+        return self._gpus_by_tasks(main, options) if gpus is None and options and not named else gpus
 
     def _torchrun_nodes(self, main: Launch) -> int | None:
         value = (main.program.torchrun or {}).get("nnodes", "1").rpartition(":")[2]

@@ -32,6 +32,12 @@ class Follower(Brancher):
         except EndError:
             return
 
+    def call_all(self, named: re.Pattern[str]) -> None:
+        """Call the functions of some names, in the order of the script."""
+        for name, body in list(self.functions.items()):
+            if named.fullmatch(name):
+                self.start([name], {}, None, self.line(body))
+
     def _run_subshell(self, node: Node) -> bool | None:
         state = self.state
         values, exported, folder = dict(state.values), dict(state.exported), state.folder

@@ -6,7 +6,7 @@ Compared is the script as the import took it (`Result.taken`), with the manifest
 from __future__ import annotations
 
 import os.path
-from dataclasses import replace
+import re
 from typing import Any, NamedTuple
 
 from jobspec.driver import Session
@@ -50,7 +50,7 @@ def verify(wanted: Wanted, result: Result, *, all_ranks: bool = False) -> Verifi
     """
     if not result.compiles:
         return Verified([], "the manifest does not compile")
-    taken = convert(replace(wanted, text=result.taken, given=_OF_THE_SANDBOX | result.given | wanted.given))
+    taken = convert(wanted._replace(text=result.taken, given=_OF_THE_SANDBOX | result.given | wanted.given))
     compiled = Session().compile_text(taken.alone, "<imported>")
     if compiled.script is None:
         return Verified([], "the manifest does not compile with what has to be filled in")
@@ -58,6 +58,8 @@ def verify(wanted: Wanted, result: Result, *, all_ranks: bool = False) -> Verifi
     given = dict(result.given) | dict(wanted.given)
     environment = given | {name: f"secret-of-{name}" for name in result.secrets}
     options = Options(environment=environment, fakes=_fakes(taken), arguments=wanted.arguments, all_ranks=all_ranks)
+    if text is result.taken:
+        options = options._replace(nodes=wanted.nodes)
     try:
         documents = [
             trace_text(text, wanted.source, options),
@@ -71,16 +73,26 @@ def verify(wanted: Wanted, result: Result, *, all_ranks: bool = False) -> Verifi
             return Verified([], f"the {side} does not run to its end: {problem}")
     effects = [effect_of(document) for document in documents]
     if not effects[0].launches:
-        return Verified([], "the script starts nothing that is a launch")
+        said = re.findall(r"(?:srun|sbatch|salloc): error: .*", documents[0]["stderr"])
+        return Verified(
+            [],
+            "no launch of the script was recorded: what this machine has itself runs unseen"
+            + "".join(f"; {line}" for line in said[-1:]),
+        )
     variables = own_variables(compiled.spec) if compiled.spec else {}
     context = Context(effects[0], effects[1], taken.report, variables, taken.helpers)
-    found = [(one, owner_of(one, context)) for one in deviations(*effects) if not _is_given(one, given)]
+    told = [one for one in deviations(*effects) if not _is_given(one, given, result.secrets)]
+    if text is not result.taken:  # a command asks Slurm for nothing
+        told = [one for one in told if one.part != "job"]
+    found = [(one, owner_of(one, context)) for one in told]
     return Verified(found, ranks=sum(len(one.tasks) for one in effects[0].launches))
 
 
-def _is_given(one: Deviation, given: dict[str, str]) -> bool:
-    """Whether a variable is one that the comparison itself has put in."""
-    return one.part == "environment" and one.name in given and one.manifest is None
+def _is_given(one: Deviation, given: dict[str, str], secrets: tuple[str, ...]) -> bool:
+    """Whether a variable is one that the comparison itself has put in: a secret is in the shell that submits both."""
+    if one.part != "environment":
+        return False
+    return one.manifest is None if one.name in given else one.script is None and one.name in secrets
 
 
 def _fakes(taken: Result) -> dict[str, str]:

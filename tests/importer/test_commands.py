@@ -12,7 +12,7 @@ from jobspec.driver import Session
 from jobspec.importer.report import About
 from jobspec.importer.shell_tree import ImportFailedError
 from jobspec.importer.site import load_cluster
-from tests.importer.helpers import ROOT, imported, names
+from tests.importer.helpers import ROOT, imported, names, recompiled
 
 BRIDGE = (
     "uv run python -m torch.distributed.run --nproc_per_node=8 scripts/training/run_recipe.py"
@@ -125,11 +125,19 @@ def test_what_cannot_be_imported(command: str, message: str) -> None:
         imported(command)
 
 
-def test_a_shell_of_our_own_is_refused() -> None:
-    """The script of the interactive target holds the program as a comment alone, and says so."""
-    text = (ROOT / "tests" / "golden" / "qwen3-8b-debug" / "interactive.sh").read_text(encoding="utf-8")
-    with pytest.raises(ImportFailedError, match="script of a shell"):
-        imported(text)
+@pytest.mark.parametrize("name", ["qwen3-8b-debug", "glm45v-sft", "qwen3-8b-mlm-pretrain", "minimax-m2-inference"])
+def test_a_shell_of_our_own_comes_back(name: str, tmp_path: Path) -> None:
+    """The functions of the interactive target's script are the launches of its manifest."""
+    path = ROOT / "manifests" / f"{name}.yaml"
+    (tmp_path / "clusters").symlink_to(ROOT / "manifests" / "clusters")
+    (tmp_path / ".git").mkdir()
+    before = Session().compile(str(path), "interactive")
+    cluster = str(yaml.safe_load(path.read_text(encoding="utf-8"))["cluster"])
+    after = recompiled(before, cluster, tmp_path, "interactive")
+
+    assert before.script is not None
+    assert after.script is not None
+    assert after.script.text == before.script.text
 
 
 def test_words_stay_whole() -> None:
