@@ -69,6 +69,7 @@ bench: $(VENV)/.ready ## measure start-up and throughput
 	$(BIN)/python -m benchmarks.importer
 	$(BIN)/python -m benchmarks.losses
 	$(BIN)/python -m benchmarks.plan
+	$(BIN)/python -m benchmarks.submit
 
 clean: ## remove what the commands above have made
 	rm -rf $(VENV) $(VENV)-torch build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

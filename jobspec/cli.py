@@ -74,6 +74,22 @@ def _parser() -> argparse.ArgumentParser:
     diff.set_defaults(ranks=[])
     _add_run(diff)
 
+    _add_submit(verbs.add_parser("submit", help="submit manifests as jobs of Slurm", allow_abbrev=False))
+    status = verbs.add_parser("status", help="show how jobs are", allow_abbrev=False)
+    _add_jobs(status)
+    status.add_argument("--watch", action="store_true", help="show it anew while something changes")
+    status.add_argument("--all", action="store_true", help="also older jobs of a name or manifest")
+    logs = verbs.add_parser("logs", help="show the log of a job", allow_abbrev=False)
+    _add_jobs(logs)
+    logs.add_argument(
+        "-f", "--follow", action="store_true", help="go on until the job has ended, also when it restarts"
+    )
+    logs.add_argument("-n", "--lines", metavar="N", default="100", help="the last N lines, or `all`; default: 100")
+    logs.add_argument("--rank", type=int, metavar="N", help="only lines that say that they are of this rank")
+    cancel = verbs.add_parser("cancel", help="end jobs", allow_abbrev=False)
+    _add_jobs(cancel)
+    cancel.add_argument("-y", "--yes", action="store_true", help="do not ask")
+
     verbs.add_parser("targets", help="list the kinds of script", allow_abbrev=False)
 
     schema = verbs.add_parser("schema", help="print a JSON schema, for an editor", allow_abbrev=False)
@@ -82,11 +98,42 @@ def _parser() -> argparse.ArgumentParser:
         nargs="?",
         default="job",
         choices=(
-            *("job", "cluster", "model", "diagnostics", "diagnosis", "diff", "import", "losses", "plan"),
-            *("signatures", "trace"),
+            *("job", "cluster", "model", "diagnostics", "diagnosis", "diff", "import", "jobs", "losses", "plan"),
+            *("record", "signatures", "trace"),
         ),
     )
     return parser
+
+
+def _add_submit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("manifests", nargs="+", metavar="MANIFEST", help="a YAML file, or - for standard input")
+    parser.add_argument("--target", metavar="NAME", help="kind of script, instead of the manifest's own")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and ask Slurm whether it could")
+    parser.add_argument("--chain", action="store_true", help="run each after the one before it has ended well")
+    parser.add_argument("--dependency", metavar="WHAT", help="such as afterok:NAME; NAME is a job's name or ID")
+    parser.add_argument("--hold", action="store_true", help="submit it held: `scontrol release` lets it go")
+    parser.add_argument("--again", action="store_true", help="also where the same is submitted already")
+    parser.add_argument(
+        "--timeout", type=_seconds, metavar="S", default=150, help="seconds to wait for sbatch; default: 150"
+    )
+    parser.add_argument("--format", choices=("human", "json"), default="human", help="default: human")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+
+
+def _seconds(text: str) -> float:
+    try:
+        if 1 <= float(text) <= 3600:
+            return float(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text}: from 1 to 3600 seconds")
+
+
+def _add_jobs(parser: argparse.ArgumentParser) -> None:
+    """Add which jobs are meant, and how they are printed."""
+    parser.add_argument("jobs", nargs="*", metavar="NAME|ID|MANIFEST", help="default: your jobs from manifests")
+    parser.add_argument("--format", choices=("human", "json"), default="human", help="default: human")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:

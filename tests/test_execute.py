@@ -243,6 +243,37 @@ def test_step_is_skipped_where_its_result_exists(tmp_path: Path) -> None:
     assert all("sft" in call["argv"] for call in run.calls("run").values())
 
 
+TRACKER = "lustre/example/results/qwen3-8b-resume-pretrain/latest_checkpointed_iteration.txt"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "restarts", "fails", "code", "requeued"),
+    [
+        (None, "500", None, "0", 0, True),
+        ("500", "900", "39", "0", 0, True),
+        ("500", "200000", "3", "0", 0, False),  # finished
+        ("500", "500", "3", "0", 124, False),  # nothing new
+        ("500", "release", "3", "0", 124, False),
+        ("500", "900", "40", "0", 124, False),  # often enough
+        ("500", "900", "3", "1", 1, False),  # an error
+    ],
+)
+def test_training_starts_again_until_it_is_finished(
+    before: str | None, after: str, restarts: str | None, fails: str, code: int, requeued: bool, tmp_path: Path
+) -> None:
+    """A launch that ended well before its last iteration is started again, where more is saved and not too often."""
+    if before:
+        tracker = tmp_path / TRACKER
+        tracker.parent.mkdir(parents=True)
+        tracker.write_text(before)
+    environment = {"FAKE_SAVED": after, "FAKE_EXIT_1": fails} | ({"SLURM_RESTART_COUNT": restarts} if restarts else {})
+    run = Run(golden("qwen3-8b-resume-pretrain"), tmp_path, **environment)
+
+    assert run.done.returncode == code, run.done.stderr
+    assert (run.record / "requeued").exists() == requeued
+    assert not requeued or (run.record / "requeued").read_text() == "20042"
+
+
 @pytest.mark.parametrize(
     ("name", "ran"), [("glm45v-import-and-sft", 1), ("nemotron3-nano-layouts-pretrain", 3)], ids=["stop", "continue"]
 )

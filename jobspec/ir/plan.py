@@ -135,6 +135,19 @@ class Step(NamedTuple):
     report_losses: bool = False
 
 
+class Resume(NamedTuple):
+    """When a job starts again: as long as a file says fewer iterations than there are to be.
+
+    Attributes:
+        attempts: the most times.
+        tracker: the file in which the program keeps the last iteration that it has saved; a path of the host.
+    """
+
+    attempts: int
+    tracker: str
+    iterations: int
+
+
 class Plan(NamedTuple):
     """A job.
 
@@ -144,6 +157,7 @@ class Plan(NamedTuple):
         secrets: names of variables whose values come from the submitting shell.
         mpi: the value of ``srun --mpi``; ``None`` where the site's default stands.
         stop_on_failure: whether the job ends when a launch has failed, and not only after the last one.
+        resume: when the job starts again after its launch ended well; ``None`` for never.
         last_start: seconds after which no further launch begins, since the ranks have been told to end; ``None``: none.
 
     """
@@ -158,6 +172,7 @@ class Plan(NamedTuple):
     steps: tuple[Step, ...]
     stop_on_failure: bool = True
     last_start: int | None = None
+    resume: Resume | None = None
 
     @property
     def launches(self) -> tuple[Step, ...]:

@@ -52,10 +52,15 @@ def steps(log: Log) -> Iterator[Step]:
             # Most of a log is no progress; a plain search is as fast as memory, and finds the blocks that have some.
             if block.buffer.find(b"iteration", 0, block.length) < 0:
                 continue
-            for match in _LINE.finditer(block.data):
-                values = _values(match.group(3))
-                if values:
-                    yield Step(int(match.group(1)), int(match.group(2)), values)
+            yield from steps_in(block.data)
+
+
+def steps_in(text: bytes | memoryview) -> Iterator[Step]:
+    """Yield the progress lines of a piece of a log."""
+    for match in _LINE.finditer(text):
+        values = _values(match.group(3))
+        if values:
+            yield Step(int(match.group(1)), int(match.group(2)), values)
 
 
 def _values(text: bytes) -> dict[str, float]:

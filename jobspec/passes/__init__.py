@@ -14,6 +14,7 @@ from jobspec.passes.job_environment import set_job_environment
 from jobspec.passes.launch_environment import set_launch_environment
 from jobspec.passes.launch_log import keep_launch_log
 from jobspec.passes.profiling import profile_ranks
+from jobspec.passes.resume import go_on
 from jobspec.passes.shared_caches import share_caches
 from jobspec.spec.model import Spec
 
@@ -26,6 +27,7 @@ PASSES: tuple[Pass, ...] = (
     profile_ranks,
     warm_up_cache,
     keep_launch_log,
+    go_on,
 )
 
 

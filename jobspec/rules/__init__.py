@@ -96,6 +96,7 @@ RULES: tuple[Rule, ...] = (
     slurm.killed_at_the_limit,
     memory.weights_above_memory,
     memory.estimate_above_memory,
+    launch.resume_without_its_needs,
     site.missing_site_value,
     site.unknown_partition,
     site.time_out_of_range,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from jobspec.diagnostics.model import Severity
 from jobspec.frameworks import is_training
+from jobspec.ir.required_paths import host_path
 from jobspec.rules.registry import Report, rule
 from jobspec.spec.model import Spec
 
@@ -233,3 +236,63 @@ def sync_into_readonly_container(spec: Spec, report: Report) -> None:
             also={"/launch/warmup": "the warm-up"},
             help=("remove `writable`, or use `warmup: none`",),
         )
+
+
+@rule("JS283", "resume-without-its-needs", Severity.ERROR)
+def resume_without_its_needs(spec: Spec, report: Report) -> None:
+    """Finds a job that is to start again at its time limit, but cannot, or would not know when to stop.
+
+    Why it matters: the script starts the job again when its launch ended well before its last iteration, and more is
+    saved than before. So the training has to save where the script can look, to end by itself before the limit, to
+    say how many iterations there are, and to go on from what it has saved.
+
+    Example:
+
+    ```yaml
+    launch: {resume: {attempts: 10}}
+    training: {micro_batch_size: 1, global_batch_size: 128, train_iters: 1000}
+    checkpoint: {pretrained: /lustre/models/glm, save: null}
+    ```
+
+    Use instead:
+
+    ```yaml
+    launch: {resume: {attempts: 10}}
+    training: {micro_batch_size: 1, global_batch_size: 128, train_iters: 1000}
+    checkpoint: {pretrained: /lustre/models/glm, save: /lustre/results/run, minutes_before_limit: 15}
+    ```
+
+    Source: scontrol(1), requeue; Megatron-LM, megatron/training/checkpointing.py, get_checkpoint_tracker_filename
+    """
+    if spec.launch.resume_attempts is None:
+        return
+    found = next(_missing_for_resume(spec), None)
+    if found:
+        at, message, help_ = found
+        report(message, at=at, also={"/launch/resume": "starts it again"}, help=(help_,))
+
+
+def _missing_for_resume(spec: Spec) -> Iterator[tuple[str, str, str]]:
+    """Yield what a job lacks that is to start again: the place, the message and the help."""
+    checkpoint, container = spec.checkpoint, spec.container
+    if spec.step is not None:
+        yield (
+            "/launch/resume",
+            "a job with steps does not start again",
+            "make each step a job: `submit --chain` runs them",
+        )
+    elif not is_training(spec):
+        yield "/launch/resume", f"`{spec.task}` has no iterations to go on with", "remove `resume`"
+    elif checkpoint.save is None:
+        yield "/checkpoint/save", "a job that starts again has nothing to go on from", "add `checkpoint.save`"
+    elif container.enabled and host_path(checkpoint.save, container.mounts) is None:
+        yield "/checkpoint/save", "what is saved lies under no mount, where nobody finds it again", "save to a mount"
+    elif checkpoint.load not in (None, checkpoint.save):
+        yield "/checkpoint/load", "the job would begin at `load` each time", "name it `checkpoint.pretrained`"
+    elif spec.training.train_iters is None:
+        yield "/training/train_iters", "nobody knows when the training is finished", "add `training.train_iters`"
+    elif spec.exit_minutes is None and not spec.slurm.signal:
+        help_ = "add `minutes_before_limit: 15` to `checkpoint`, or `signal: TERM@600` to `slurm`"
+        yield "/launch/resume", "the job is killed at its time limit before it can start again", help_
+    elif "no-requeue" in spec.slurm.options:
+        yield "/slurm/requeue", "Slurm may not start the job again", "remove `requeue: false`"

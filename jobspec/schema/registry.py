@@ -17,8 +17,10 @@ NAMES = {
     "diagnosis": "the output of `diagnose --format json`",
     "diff": "the output of `diff --format json`",
     "import": "the output of `import --format json`",
+    "jobs": "the output of `submit`, `status`, `logs` and `cancel` with `--format json`",
     "losses": "the output of `losses --format json`",
     "plan": "the output of `plan --format json`",
+    "record": "the record beside a job's log",
     "trace": "the output of `trace --format json`",
     "signatures": "messages that `diagnose --signatures` adds",
 }

@@ -177,6 +177,7 @@ def _launch(data: dict[str, Any]) -> Launch:
         cpu_bind=data.get("cpu_bind"),
         numa_nodes=data.get("numa_nodes"),
         nsys=_nsys(data["nsys"]) if "nsys" in data else None,
+        resume_attempts=data["resume"]["attempts"] if "resume" in data else None,
     )
 
 

@@ -193,7 +193,10 @@ class Nsys(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """How the ranks are started, and what a job with several steps does when one fails (``stop`` or ``continue``)."""
+    """How the ranks are started, and what a job with several steps does when one fails (``stop`` or ``continue``).
+
+    ``resume_attempts`` are the most times that a training starts again at its time limit, ``None`` for never.
+    """
 
     warmup: str
     uv: bool
@@ -203,6 +206,7 @@ class Launch(NamedTuple):
     cpu_bind: str | None
     numa_nodes: int | None
     nsys: Nsys | None
+    resume_attempts: int | None
 
 
 class Partition(NamedTuple):

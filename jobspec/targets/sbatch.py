@@ -51,6 +51,7 @@ def compile_sbatch(plan: Plan, launcher: Launcher) -> Script:
         nodes=plan.job.nodes,
         tasks=plan.job.nodes * tasks_per_node,
         last_start=plan.last_start,
+        resume=plan.resume,
         directives=_directives(plan, tasks_per_node),
         secrets=plan.secrets,
         starter=Sh("runs sbatch"),

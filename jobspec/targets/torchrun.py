@@ -35,6 +35,9 @@ def _unsupported(plan: Plan) -> dict[str, str]:
         elif launch.spread is not Spread.PER_GPU:
             found["/command/spread"] = f"the spread `{launch.spread}`"
         found |= rank_prefixes(launch)
+    if plan.resume and any(option == "signal" for option, _ in plan.job.options):
+        # torch/distributed/launcher/api.py: a signal raises SignalException, and the agent ends with an error
+        found["/launch/resume"] = "a job that goes on after `slurm.signal`; `checkpoint.minutes_before_limit` it can"
     return found
 
 

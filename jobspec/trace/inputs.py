@@ -127,6 +127,8 @@ def _manifest(path: str, options: Options) -> _Input:
     folders = [plan.job.logs, *(step.program.workdir for step in plan.steps)]
     # A path may be a file or a folder, and a folder of another path.
     fakes = {f"{one.rstrip('/')}/": "" for one in (*required, *folders) if one.startswith("/")}
+    if plan.resume:  # nothing saves in the sandbox: a training that would go on is at its end
+        fakes[plan.resume.tracker] = str(plan.resume.iterations)
     text = compiled.script.text
     if options.unsafe:
         text = re.sub(r"^require .*\n", "", text, flags=re.MULTILINE)

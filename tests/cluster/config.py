@@ -118,6 +118,8 @@ SchedulerType=sched/backfill
 SchedulerParameters=batch_sched_delay=0,bf_interval=5
 ReturnToService=2
 EnforcePartLimits=ALL
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 KillWait=3
 # `scontrol show job` answers for an hour, so that no accounting is needed
 MinJobAge=3600
@@ -129,4 +131,5 @@ MailProg=/bin/true
 {nodes}\
 PartitionName=batch Nodes=ALL Default=YES MaxTime=24:00:00 DefaultTime=30 State=UP
 PartitionName=interactive Nodes=ALL MaxNodes=2 MaxTime=4:00:00 State=UP
+PartitionName=urgent Nodes=ALL MaxTime=4:00:00 PriorityTier=10 State=UP
 """

@@ -30,7 +30,7 @@ def main() -> None:
         sys.exit(3)
     daemons = _login(folder) if name == "login" else _node(folder, name, shape)
     print("started", flush=True)
-    _wait(daemons)
+    _wait(daemons, folder)
 
 
 def _bind(source: Path, target: str) -> None:
@@ -72,8 +72,11 @@ def _node(folder: Path, name: str, shape: Shape) -> list[subprocess.Popen[bytes]
     return [_start(folder, "slurmd", "-D", "-N", name)]
 
 
-def _wait(daemons: list[subprocess.Popen[bytes]]) -> None:
-    """Reap whatever ends on the host (this is its process 1) until a daemon does; on SIGTERM end the daemons first."""
+def _wait(daemons: list[subprocess.Popen[bytes]], folder: Path) -> None:
+    """Reap whatever ends on the host (this is its process 1) until a daemon does; on SIGTERM end the daemons first.
+
+    A controller that ends while there is a file ``restart`` starts again when the file has gone.
+    """
 
     def end(_signal: int, _frame: object) -> None:
         for daemon in reversed(daemons):
@@ -83,7 +86,13 @@ def _wait(daemons: list[subprocess.Popen[bytes]]) -> None:
     left = {daemon.pid for daemon in daemons}
     while left == {daemon.pid for daemon in daemons}:
         pid, _ = os.wait()
-        left.discard(pid)
+        if pid == daemons[-1].pid and (folder / "restart").exists():
+            while (folder / "restart").exists():
+                time.sleep(0.02)
+            daemons[-1] = _start(folder, "slurmctld", "-D")
+            left = {daemon.pid for daemon in daemons}
+        else:
+            left.discard(pid)
     os._exit(0)
 
 

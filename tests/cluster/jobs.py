@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 
 from jobspec.driver import Session
 from tests.cluster.image import make_image
-from tests.cluster.slurm import Cluster
+from tests.cluster.slurm import ROOT, Cluster
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,34 @@ class Site:
 
     def compile(self, job: dict[str, Any], target: str | None = None) -> str:
         """Return the script of a job on this site."""
-        manifest = self.folder / "job.yaml"
-        manifest.write_text(json.dumps(job | {"cluster": self.facts}, ensure_ascii=False), encoding="utf-8")
-        compiled = Session().compile(str(manifest), target)
+        compiled = Session().compile(self.manifest(job), target)
         assert compiled.script is not None, compiled.sink.sorted()
         return compiled.script.text
+
+    def manifest(self, job: dict[str, Any], name: str = "job.yaml") -> str:
+        """Write the manifest of a job on this site, and return its path."""
+        path = self.folder / name
+        path.write_text(json.dumps(job | {"cluster": self.facts}, ensure_ascii=False), encoding="utf-8")
+        return str(path)
+
+    def jobspec(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run jobspec on the login host."""
+        return self.cluster.run(sys.executable, "-m", "jobspec", *arguments, **self.environment(**environment))
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        """Start jobspec on the login host."""
+        return subprocess.Popen(
+            self.cluster.enter(sys.executable, "-m", "jobspec", *arguments),
+            env=self.cluster.environment() | self.environment(**environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def environment(self, **further: str) -> dict[str, str]:
+        """Return the environment of jobspec on the login host."""
+        return {"TEST_RECORD": str(self.record), "PYTHONPATH": str(ROOT)} | further
 
     def submit(self, text: str, *options: str, **environment: str) -> Result:
         """Submit a script with ``sbatch``, wait for its end, and return what became of it."""
@@ -68,13 +93,13 @@ class Site:
         assert done.returncode == 0, done.stderr
         return self.wait(int(done.stdout))
 
-    def wait(self, job: int) -> Result:
+    def wait(self, job: int, seconds: float = 90) -> Result:
         """Wait for the end of a job, and return what became of it."""
-        end = time.monotonic() + 90
+        end = time.monotonic() + seconds
         while True:  # `sbatch --wait` asks after 2, 3, 4, … seconds
             shown = self.cluster.run("scontrol", "--oneliner", "show", "job", str(job)).stdout
             fields = dict(re.findall(r"(\w+)=(.*?)(?= \w+=|$)", shown, re.MULTILINE))
-            if fields["JobState"] not in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING"):
+            if fields["JobState"] not in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SIGNALING"):
                 break
             assert time.monotonic() < end, shown
             time.sleep(0.05)

@@ -397,3 +397,43 @@ def test_kill_on_bad_exit_ends_the_others(site: Site) -> None:
     result = site.submit(site.compile(small(launch={"kill_on_bad_exit": True})), TEST_EXIT_3="5")
 
     assert result.state == "FAILED"
+
+
+def test_training_goes_on_until_it_is_finished(site: Site) -> None:
+    """A training that takes longer than its job may starts again by itself, and ends when it is finished."""
+    save = site.folder / "save"
+    save.mkdir()
+    content = small(
+        resources={"nodes": 2, "time": "0:01:00"},
+        training={"micro_batch_size": 1, "global_batch_size": 128, "train_iters": 700},
+        checkpoint={"pretrained": "/lustre/models/glm", "save": str(save)},
+        slurm={"signal": "TERM@57"},  # Slurm looks twice a minute, so a run has 3 to 33 seconds of the 70 that it takes
+        launch={"resume": {"attempts": 30}, "warmup": "none"},
+    )
+    (site.folder / "job.sh").write_text(site.compile(content))
+    done = site.cluster.run(
+        *("sbatch", "--parsable", f"{site.folder}/job.sh"), TEST_RECORD=str(site.record), TEST_ITERATIONS="700"
+    )
+    result = site.wait(int(done.stdout), 400)
+
+    assert (result.state, result.exit_code) == ("COMPLETED", "0:0"), result.output
+    begun = [int(number) for number in re.findall(r"from iteration (\d+) to", result.output)]
+    assert begun == sorted(set(begun))
+    assert len(begun) >= 3, result.output
+    assert (save / "latest_checkpointed_iteration.txt").read_text() == "700"
+
+
+def test_training_that_saves_nothing_new_does_not_go_on(site: Site) -> None:
+    """A training that ends before its last iteration, and has saved nothing new, ends its job with code 124."""
+    save = site.folder / "save"
+    save.mkdir()
+    (save / "latest_checkpointed_iteration.txt").write_text("7")
+    content = small(
+        training={"micro_batch_size": 1, "global_batch_size": 128, "train_iters": 500},
+        checkpoint={"pretrained": "/lustre/models/glm", "save": str(save), "minutes_before_limit": 2},
+        launch={"resume": {"attempts": 3}, "warmup": "none"},
+    )
+    result = site.submit(site.compile(content))
+
+    assert (result.state, result.exit_code) == ("FAILED", "124:0")
+    assert "not started again, since nothing new is saved" in result.output

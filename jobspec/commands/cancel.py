@@ -1,0 +1,77 @@
+"""``jobspec cancel``: end jobs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from contextlib import suppress
+
+from jobspec.commands.output import print_text, say_usage
+from jobspec.commands.status import say_missing
+from jobspec.diagnostics.visible import one_line
+from jobspec.run import jobs, outlook
+from jobspec.run import record as records
+from jobspec.run.jobs import Job
+from jobspec.run.naming import NamingError, wanted
+from jobspec.slurm import scancel
+from jobspec.slurm.programs import SlurmError
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """End the jobs that are meant and have not ended, after a question."""
+    if not arguments.jobs:
+        return say_usage("say which jobs: by name, ID or manifest")
+    asks = sys.stdin.isatty() and sys.stderr.isatty()
+    if not arguments.yes and not asks:
+        return say_usage("nobody can be asked here: --yes cancels without a question")
+    try:
+        found = jobs.find(wanted(arguments.jobs))
+        active = [job for job in found.jobs if not job.has_ended]
+        if active and not arguments.yes and not _says_yes(active):
+            sys.stderr.write("jobspec: nothing was cancelled\n")
+            return 1
+        if active:
+            scancel.cancel([job.label for job in active])
+    except (NamingError, SlurmError) as error:
+        sys.stderr.write(f"jobspec: error: {error}\n")
+        return 1
+    for job in active:
+        _note(job)
+    _say(arguments, found, active)
+    return say_missing(found)
+
+
+def _says_yes(active: list[Job]) -> bool:
+    lines = [f"  {job.label}  {one_line(job.name)}  {job.state.lower()}\n" for job in active]
+    what = "this job" if len(active) == 1 else f"these {len(active)} jobs"
+    sys.stderr.write("".join(lines) + f"Cancel {what}? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _note(job: Job) -> None:
+    """Write down in the record that the job was cancelled from here; one that cannot be written is no failure."""
+    known = jobs.with_record(job)
+    if known.record and known.log:
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        with suppress(OSError):
+            records.write(os.path.dirname(known.log), known.record._replace(cancelled_at=now))
+
+
+def _say(arguments: argparse.Namespace, found: jobs.Found, active: list[Job]) -> None:
+    cancelled = {job.label for job in active}
+    if arguments.format == "json":
+        from jobspec.run.as_json import document, seen
+
+        outcomes = [
+            seen(one, "cancelled" if one.job.label in cancelled else "had-ended") for one in outlook.of_jobs(found.jobs)
+        ]
+        print_text(document("cancel", outcomes, found.notes))
+        return
+    lines = []
+    for job in found.jobs:
+        said = "cancelled" if job.label in cancelled else f"had ended already ({job.state.lower()})"
+        lines.append(f"{one_line(job.name)}, job {job.label}: {said}\n")
+    print_text("".join(lines))

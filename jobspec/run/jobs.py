@@ -1,0 +1,222 @@
+"""The jobs that a user means, from Slurm and from the records beside their logs.
+
+One question to squeue finds all; those that the controller has forgotten are looked up in the accounts, by one more,
+where a site keeps them; of others there is the record and the log.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from jobspec.run import record as records
+from jobspec.run.record import Record, identity
+from jobspec.slurm import sacct, squeue
+from jobspec.slurm.programs import SlurmError
+from jobspec.slurm.squeue import Queued
+
+#: The state of a job of which only the record is left.
+FORGOTTEN = "FORGOTTEN"
+
+
+class Job(NamedTuple):
+    """A job, or a task of an array.
+
+    Attributes:
+        label: ``NUMBER``, or ``ARRAY_TASK``; ``number`` is the ID that its log carries.
+        state: Slurm's word, or ``FORGOTTEN``.
+        end: Unix seconds; of a job that runs the time of its limit.
+        log: the path of its output; ``None`` where nobody knows.
+
+    """
+
+    label: str
+    number: str
+    name: str
+    state: str
+    reason: str = ""
+    exit_code: str | None = None
+    elapsed: int | None = None
+    limit: int | None = None
+    submitted: int | None = None
+    start: int | None = None
+    end: int | None = None
+    nodes: str = ""
+    node_count: int | None = None
+    restarts: int | None = None
+    log: str | None = None
+    is_ours: bool = False
+    record: Record | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it will not run any more."""
+        return self.state in squeue.ENDED or self.state == FORGOTTEN
+
+    @property
+    def place(self) -> str | None:
+        """The path of its script and its record without their suffix; ``None`` where it has none."""
+        array = self.label.partition("_")[0]
+        return os.path.join(os.path.dirname(self.log), f"{self.name}_{array}") if self.log and self.is_ours else None
+
+
+class Wanted(NamedTuple):
+    """What a user has named: IDs, names, and the jobs of manifests by name and log folder; nothing is all."""
+
+    ids: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    manifests: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing was named."""
+        return not (self.ids or self.names or self.manifests)
+
+
+class Found(NamedTuple):
+    """Jobs, what could not be asked, and what was named but is nowhere."""
+
+    jobs: tuple[Job, ...]
+    notes: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+def find(wanted: Wanted, *, everything: bool = False) -> Found:
+    """Return the jobs that are meant, the newest last.
+
+    Of a name or a manifest those that wait or run, and the last one where none does; with ``everything`` all.
+
+    Raises:
+        SlurmError: squeue is not there, or does not answer.
+    """
+    jobs = [of_queue(one) for one in _ask(wanted) if _is_meant(one, wanted)]
+    known = {job.label.partition("_")[0] for job in jobs}
+    jobs += [_of_record(folder, name, number) for name, folder, number in _recorded(wanted, known, everything)]
+    jobs += [Job(label=one, number=one, name="", state=FORGOTTEN) for one in _unknown(wanted, jobs)]
+    notes = _ask_accounts(jobs)
+    # An ID that nobody knows anything of is no job.
+    jobs = [job for job in jobs if job.name or job.state != FORGOTTEN]
+    missing = [*_unknown(wanted, jobs), *(name for name in wanted.names if not any(job.name == name for job in jobs))]
+    missing += [name for name, _ in wanted.manifests if not any(job.name == name for job in jobs)]
+    kept = jobs if everything or wanted.is_all else _last_of_each(jobs, wanted)
+    return Found(tuple(sorted(kept, key=_age)), tuple(notes), tuple(missing))
+
+
+def of_queue(one: Queued) -> Job:
+    """Return a job of squeue's."""
+    return Job(
+        label=one.label,
+        number=one.number,
+        name=one.name,
+        state=one.state,
+        reason=one.reason,
+        elapsed=one.elapsed,
+        limit=one.limit,
+        submitted=one.submitted,
+        start=one.start,
+        end=one.end,
+        nodes=one.nodes,
+        node_count=one.node_count,
+        restarts=one.restarts,
+        log=one.log,
+        exit_code=one.exit_code if one.has_ended else None,
+        is_ours=identity(one.comment) is not None,
+    )
+
+
+def with_record(job: Job) -> Job:
+    """Return a job with the record of its submission; that of an array is the array's."""
+    return job if job.record or job.place is None else job._replace(record=records.read(job.place + ".json"))
+
+
+def _ask(wanted: Wanted) -> list[Queued]:
+    names = [*wanted.names, *(name for name, _ in wanted.manifests)]
+    user = str(os.getuid())
+    if wanted.ids and not names:
+        return squeue.ask(jobs=wanted.ids)
+    if wanted.ids:
+        return squeue.ask(user=user)
+    return squeue.ask(names=names, user=None if not wanted.names and names else user)
+
+
+def _is_meant(one: Queued, wanted: Wanted) -> bool:
+    if wanted.is_all:
+        return identity(one.comment) is not None
+    return (
+        one.label in wanted.ids
+        or one.label.partition("_")[0] in wanted.ids
+        or one.name in wanted.names
+        or (one.name, os.path.dirname(one.output)) in wanted.manifests
+    )
+
+
+def _recorded(wanted: Wanted, known: set[str], everything: bool) -> Iterable[tuple[str, str, str]]:
+    for name, folder in wanted.manifests:
+        numbers = [number for number in records.of_folder(folder, name)[0] if number not in known]
+        yield from ((name, folder, number) for number in (numbers if everything else numbers[-1:]))
+
+
+def _of_record(folder: str, name: str, number: str) -> Job:
+    return Job(
+        label=number,
+        number=number,
+        name=name,
+        state=FORGOTTEN,
+        log=os.path.join(folder, f"{name}_{number}.out"),
+        is_ours=True,
+        record=records.read(os.path.join(folder, f"{name}_{number}.json")),
+    )
+
+
+def _unknown(wanted: Wanted, jobs: Sequence[Job]) -> list[str]:
+    there = {label for job in jobs for label in (job.label, job.label.partition("_")[0])}
+    return [one for one in wanted.ids if one not in there]
+
+
+def _ask_accounts(jobs: list[Job]) -> list[str]:
+    """Complete the jobs that the controller has forgotten; return what is to be noted."""
+    asked = [job.label for job in jobs if job.state == FORGOTTEN]
+    if not asked:
+        return []
+    try:
+        ended = {one.number: one for one in sacct.ask(asked)}
+    except SlurmError as error:
+        return [f"{error}: how a job ended that Slurm has forgotten is in its log alone"]
+    for index, job in enumerate(jobs):
+        one = ended.get(job.label)
+        if job.state == FORGOTTEN and one:
+            jobs[index] = job._replace(
+                name=job.name or one.name,
+                state=one.state,
+                exit_code=one.exit_code,
+                elapsed=one.elapsed,
+                limit=one.limit,
+                start=one.start,
+                end=one.end,
+                nodes=one.nodes,
+                node_count=one.node_count,
+            )
+    return []
+
+
+def _last_of_each(jobs: Sequence[Job], wanted: Wanted) -> list[Job]:
+    """Return what was named by its ID, and of each name what waits or runs, or else the last one."""
+    kept = []
+    by_name: dict[tuple[str, str | None], list[Job]] = {}
+    for job in jobs:
+        if job.label in wanted.ids or job.label.partition("_")[0] in wanted.ids:
+            kept.append(job)
+        else:
+            by_name.setdefault((job.name, job.log and os.path.dirname(job.log)), []).append(job)
+    for group in by_name.values():
+        active = [job for job in group if not job.has_ended]
+        newest = max(int(job.label.partition("_")[0]) for job in group)
+        kept += active or [job for job in group if job.label.partition("_")[0] == str(newest)]
+    return kept
+
+
+def _age(job: Job) -> tuple[int, int]:
+    array, _, task = job.label.partition("_")
+    array = array.partition("+")[0]  # a component of a heterogeneous job
+    return int(array) if array.isdigit() else 0, int(task) if task.isdigit() else 0

@@ -1,0 +1,128 @@
+"""What is to be submitted: a compiled manifest, and what goes with its job."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from typing import NamedTuple
+
+from jobspec import __version__
+from jobspec.driver import Compiled
+from jobspec.ir.plan import JobHeader
+from jobspec.run import provenance
+from jobspec.run.record import Record
+from jobspec.targets.registry import DEFAULT
+
+_DIRECTIVE = re.compile(r"^#SBATCH --([a-z-]+)", re.MULTILINE)
+
+
+class Order(NamedTuple):
+    """A job to submit.
+
+    Attributes:
+        manifest: its path, as the user gave it.
+        directives: the names of the options in the script.
+        digest: of all that was read, and of the kind of script where the command line says it.
+
+    """
+
+    manifest: str
+    job: JobHeader
+    target: str
+    script: str
+    directives: tuple[str, ...]
+    secrets: tuple[str, ...]
+    files: tuple[tuple[str, str], ...]
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return self.job.name
+
+    @property
+    def folder(self) -> str:
+        """Where the job's logs lie, and what is kept beside them."""
+        return self.job.logs.rstrip("/") or "/"
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """What a lock is for: a name in a folder."""
+        return self.folder, self.name
+
+    def own(self, option: str) -> str | None:
+        """Return the value that the manifest has for an option of sbatch."""
+        return next((value for name, value in reversed(self.job.options) if name == option), None)
+
+    @property
+    def size(self) -> str:
+        """How much the job asks for, in words."""
+        nodes = "1 node" if self.job.nodes == 1 else f"{self.job.nodes} nodes"
+        return f"{nodes} for {self.job.time} in {self.job.partition}"
+
+    @property
+    def missing_secrets(self) -> list[str]:
+        """The secrets that the environment has no value for; they reach the job by inheritance alone."""
+        return [name for name in self.secrets if not os.environ.get(name)]
+
+
+class OrderError(Exception):
+    """A manifest cannot be submitted; the message says why."""
+
+
+def make(manifest: str, compiled: Compiled, target: str | None) -> Order:
+    """Return the order of a manifest that has been compiled without an error.
+
+    Raises:
+        OrderError: its script is none for sbatch.
+    """
+    assert compiled.spec is not None  # noqa: S101 - the caller has looked
+    assert compiled.plan is not None  # noqa: S101
+    assert compiled.script is not None  # noqa: S101
+    kind = target or compiled.spec.target or DEFAULT
+    directives = tuple(_DIRECTIVE.findall(compiled.script.text))
+    if "output" not in directives:
+        raise OrderError(f"{manifest}: the target `{kind}` makes no script for sbatch; run what `compile` gives")
+    files = provenance.files_of(compiled.spec)
+    return Order(
+        manifest=manifest,
+        job=compiled.plan.job,
+        target=kind,
+        script=compiled.script.text,
+        directives=directives,
+        secrets=compiled.plan.secrets,
+        files=files,
+        digest=provenance.digest_of(files, target),
+    )
+
+
+def record(order: Order, git: tuple[str, bool] | None) -> Record:
+    """Return the record of a submission that is about to begin."""
+    return Record(
+        name=order.name,
+        nonce=os.urandom(6).hex(),
+        job=None,
+        at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        manifest=order.files[0][0],
+        digest=order.digest,
+        files=order.files,
+        git=git,
+        version=__version__,
+        target=order.target,
+        options=(),
+    )
+
+
+def options(order: Order, comment: str, *, dependency: str | None, hold: bool, follows: bool) -> list[str]:
+    """Return what sbatch is told besides the script.
+
+    ``comment`` is said after the manifest's own, which the command line's would replace. ``follows`` is whether it is
+    of a chain: where the job before it fails it ends too, and does not wait for ever.
+    """
+    own = order.own("comment")
+    # The secrets are inherited; a variable SBATCH_EXPORT of the user's would keep them away.
+    words = ["--export=ALL", f"--comment={own + ' ' if own else ''}{comment}"]
+    words += [f"--dependency={dependency}"] if dependency else []
+    words += ["--kill-on-invalid-dep=yes"] if follows else []
+    return words + (["--hold"] if hold else [])
