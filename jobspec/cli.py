@@ -89,6 +89,8 @@ def _parser() -> argparse.ArgumentParser:
     cancel = verbs.add_parser("cancel", help="end jobs", allow_abbrev=False)
     _add_jobs(cancel)
     cancel.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    _add_init(verbs.add_parser("init", help="write a cluster file, or a first manifest", allow_abbrev=False))
+    _add_doctor(verbs.add_parser("doctor", help="check a site against its cluster file", allow_abbrev=False))
 
     verbs.add_parser("targets", help="list the kinds of script", allow_abbrev=False)
 
@@ -98,8 +100,8 @@ def _parser() -> argparse.ArgumentParser:
         nargs="?",
         default="job",
         choices=(
-            *("job", "cluster", "model", "diagnostics", "diagnosis", "diff", "import", "jobs", "losses", "plan"),
-            *("record", "signatures", "trace"),
+            *("job", "cluster", "model", "diagnostics", "diagnosis", "diff", "doctor", "import", "jobs", "losses"),
+            *("plan", "record", "signatures", "trace"),
         ),
     )
     return parser
@@ -213,6 +215,47 @@ def _add_diagnose(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--signatures", metavar="FILE", action="append", default=[], help="messages of your own (JSON)")
     parser.add_argument("-v", "--verbose", action="store_true", help="work off the checklist for failed jobs")
     parser.add_argument("--list", action="store_true", help="list the failures that are known, as Markdown")
+
+
+def _add_init(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", metavar="NAME", help="the job's name; without it --cluster is written")
+    parser.add_argument("--cluster", metavar="NAME|PATH", help="the cluster; alone: what Slurm says of this site")
+    parser.add_argument("-o", "--output", metavar="FILE|-", help="default: NAME.yaml, or clusters/NAME.yaml")
+    parser.add_argument("--force", action="store_true", help="overwrite a file that is there")
+    parser.add_argument("--image", metavar="IMAGE", help="the container image")
+    parser.add_argument("--logs", metavar="FOLDER", help="the log folder, which all nodes see")
+    parser.add_argument("--gpus-per-node", type=int, metavar="N", help="GPUs of a node, where Slurm does not say it")
+    job = parser.add_argument_group("of a manifest; on a terminal what is left out is asked")
+    job.add_argument("--framework", choices=("bridge", "mlm"), help="default: bridge")
+    job.add_argument("--task", choices=("pretrain", "sft", "lora", "dora", "import", "command"), help="what it does")
+    job.add_argument("--model", metavar="NAME|PATH", help="a model file")
+    job.add_argument("--recipe", metavar="NAME", help="a recipe of Megatron Bridge; default: the model's own")
+    job.add_argument("--nodes", type=int, metavar="N", help="default: the recipe's, or as few as the job fits on")
+    job.add_argument("--time", metavar="TIME", help="the time limit; default: 4:00:00, or the partition's")
+    job.add_argument("--partition", metavar="NAME")
+    job.add_argument("--data", metavar="NAME|PREFIX", help="a data set by name, or a path of indexed data")
+    job.add_argument("--save", metavar="FOLDER", help="where checkpoints go; default: nothing is saved")
+    job.add_argument("--pretrained", metavar="FOLDER", help="the checkpoint that a fine-tuning begins with")
+    job.add_argument("--hf-model", metavar="NAME", help="the model on Hugging Face; default: the model file's")
+    job.add_argument(
+        "--command",
+        dest="words",
+        metavar="WORD",
+        nargs=argparse.REMAINDER,
+        help="of the task command; all that follows",
+    )
+    job.add_argument("--yes", action="store_true", help="ask nothing, also on a terminal")
+    parser.set_defaults(color="auto")
+
+
+def _add_doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("manifest", nargs="?", metavar="MANIFEST", help="check what this job needs")
+    parser.add_argument("--cluster", metavar="NAME|PATH", help="check a cluster file")
+    parser.add_argument("--deep", action="store_true", help="start a short job that lets nodes tell what only they can")
+    parser.add_argument("--nodes", type=int, metavar="N", help="nodes to look at; default: the manifest's, else 2")
+    parser.add_argument("--wait", type=float, metavar="S", default=300, help="for the job to start; default: 300")
+    parser.add_argument("--format", choices=("human", "json"), default="human", help="default: human")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
 
 
 def _add_manifests(parser: argparse.ArgumentParser) -> None:

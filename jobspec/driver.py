@@ -59,10 +59,8 @@ class Session:
         return self._plan(tree, None, sink)[0]
 
     def check_text(self, text: str, path: str) -> Compiled:
-        """Check the text of a job manifest that is in no file; ``path`` is how messages name it."""
-        sink = Sink(path)
-        tree = parse(Source(path, text), sink)
-        return self._plan(tree, None, sink)[0] if tree else Compiled(sink)
+        """Check a text of any kind as if it were the file at ``path``."""
+        return self.check_source(Source(path, text))
 
     def compile(self, path: str, target: str | None = None) -> Compiled:
         """Compile a job manifest; ``target`` overrides the manifest's own."""

@@ -48,6 +48,12 @@ def library_name(name: str) -> str | None:
     return next((alias for alias, meant in aliases.items() if meant == name), None)
 
 
+def meant_by(name: str) -> str:
+    """Return the name of the recipe that an older name stands for."""
+    meant: str = _catalogue()["aliases"].get(name, name)
+    return meant
+
+
 def shards_weights(recipe: str) -> bool:
     """Whether a recipe that is known turns Megatron-FSDP on, itself or in what it calls."""
-    return _catalogue()["aliases"].get(recipe, recipe) in _catalogue()["megatron_fsdp"]
+    return meant_by(recipe) in _catalogue()["megatron_fsdp"]

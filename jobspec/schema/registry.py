@@ -16,6 +16,7 @@ NAMES = {
     "diagnostics": "the output of `--format json`",
     "diagnosis": "the output of `diagnose --format json`",
     "diff": "the output of `diff --format json`",
+    "doctor": "the output of `doctor --format json`",
     "import": "the output of `import --format json`",
     "jobs": "the output of `submit`, `status`, `logs` and `cancel` with `--format json`",
     "losses": "the output of `losses --format json`",

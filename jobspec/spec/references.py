@@ -54,6 +54,12 @@ class Library:
         return tree
 
 
+def known_names(kind: str, base: str) -> list[str]:
+    """Return the names of the ``cluster`` or ``model`` files that a manifest in the folder ``base`` finds."""
+    folders = [os.path.join(folder, _FOLDERS[kind]) for folder in _parents(base)]
+    return sorted({name for folder in folders for name in _names_in(folder)})
+
+
 def _load(kind: str, path: str, sink: Sink) -> Mapping | None:
     tree = load(path, sink)
     if tree is None or not check_kind(kind, tree, sink) or not validate(kind, tree, sink):
