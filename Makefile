@@ -28,7 +28,7 @@ compile: $(VENV)/.installed ## compile a manifest: make compile MANIFEST=manifes
 
 test: lint $(VENV)/.ready ## run everything: lint, unit tests, and the scripts on a real Slurm where its packages are installed
 	$(BIN)/python -m pytest --ignore tests/cluster -n auto
-	$(BIN)/python -m pytest tests/cluster
+	$(BIN)/python -m pytest tests/cluster -n 4 --dist worksteal  # mostly waiting; a Slurm for each process
 
 test-torch: $(VENV)/.ready ## run torch itself on the Slurm of the tests: a process group over two nodes
 	$(BIN)/python -m venv $(VENV)-torch

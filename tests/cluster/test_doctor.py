@@ -113,7 +113,11 @@ def test_init_writes_what_is_there(site: Site) -> None:
         "description": yaml.safe_load(written)["description"],
         "nodes": 4,
         "gpus_per_node": 8,
-        "partitions": {"batch": {"max_time": "24:00:00"}, "interactive": {"max_nodes": 2, "max_time": "4:00:00"}},
+        "partitions": {
+            "batch": {"max_time": "24:00:00"},
+            "interactive": {"max_nodes": 2, "max_time": "4:00:00"},
+            "urgent": {"max_time": "4:00:00"},
+        },
         "mpi": "pmix",
         "resources": {"partition": "batch"},
         "logs": str(site.logs),
