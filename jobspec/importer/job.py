@@ -21,6 +21,7 @@ from jobspec.importer.launches import OWN_MARK, Launch, Script
 from jobspec.importer.programs import ranks_per_node
 from jobspec.importer.report import Report
 from jobspec.importer.resources import ResourcesReader
+from jobspec.importer.restarts import read_restarts
 from jobspec.importer.sections import Sections, Tree
 from jobspec.importer.shell_tree import ImportFailedError
 from jobspec.importer.steps import join_steps
@@ -95,6 +96,7 @@ def make_job(script: Script, text: str, name: str, holes: Holes, report: Report,
     }
     if own:
         _say_as_header(text, tree, launch_tree)
+    read_restarts(text, tree, slurm, launch_tree, report, own=own)
     tree |= {key: value for key, value in whole.items() if value not in (None, {}, [])}
     mpi = next((launch.option("mpi") for launch in launches if launch.option("mpi")), None)
     return Imported(tree, mpi, tuple(launch.call.line for launch in launches))

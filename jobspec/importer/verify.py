@@ -16,7 +16,7 @@ from jobspec.importer.effects import effect_of
 from jobspec.importer.holes import has_hole
 from jobspec.importer.owners import Context, Owner, owner_of
 from jobspec.importer.verdict import own_variables
-from jobspec.trace.inputs import Options, TraceError, trace_text
+from jobspec.trace.inputs import Options, TraceError, at_its_end, trace_text
 from jobspec.trace.sandbox import ROOT, SUBMIT_FOLDER
 
 # What the sandbox says of itself.
@@ -52,18 +52,22 @@ def verify(wanted: Wanted, result: Result, *, all_ranks: bool = False) -> Verifi
         return Verified([], "the manifest does not compile")
     taken = convert(wanted._replace(text=result.taken, given=_OF_THE_SANDBOX | result.given | wanted.given))
     compiled = Session().compile_text(taken.alone, "<imported>")
-    if compiled.script is None:
+    if compiled.script is None or compiled.plan is None:
         return Verified([], "the manifest does not compile with what has to be filled in")
     text = result.taken if result.taken.startswith("#!") else f"#!/bin/bash\n{result.taken}"
     given = dict(result.given) | dict(wanted.given)
     environment = given | {name: f"secret-of-{name}" for name in result.secrets}
-    options = Options(environment=environment, fakes=_fakes(taken), arguments=wanted.arguments, all_ranks=all_ranks)
+    finished = at_its_end(compiled.plan)
+    fakes = _fakes(taken) | finished
+    options = Options(environment=environment, fakes=fakes, arguments=wanted.arguments, all_ranks=all_ranks)
     if text is result.taken:
         options = options._replace(nodes=wanted.nodes)
     try:
         documents = [
             trace_text(text, wanted.source, options),
-            trace_text(compiled.script.text, wanted.source, Options(environment=given, all_ranks=all_ranks)),
+            trace_text(
+                compiled.script.text, wanted.source, Options(environment=given, fakes=finished, all_ranks=all_ranks)
+            ),
         ]
     except TraceError as error:
         return Verified([], f"the script cannot be run: {error}")

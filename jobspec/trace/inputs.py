@@ -19,6 +19,7 @@ from jobspec.trace.sandbox import SUBMIT_FOLDER, Limits, Request, UnusableError,
 
 if TYPE_CHECKING:
     from jobspec.diagnostics.model import Sink
+    from jobspec.ir.plan import Plan
 
 _SPOOLED = "/var/spool/slurmd/job01000/slurm_script"  # sbatch runs a copy: $0 is not the script's own path
 _SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
@@ -127,12 +128,16 @@ def _manifest(path: str, options: Options) -> _Input:
     folders = [plan.job.logs, *(step.program.workdir for step in plan.steps)]
     # A path may be a file or a folder, and a folder of another path.
     fakes = {f"{one.rstrip('/')}/": "" for one in (*required, *folders) if one.startswith("/")}
-    if plan.resume:  # nothing saves in the sandbox: a training that would go on is at its end
-        fakes[plan.resume.tracker] = str(plan.resume.iterations)
+    fakes |= at_its_end(plan)
     text = compiled.script.text
     if options.unsafe:
         text = re.sub(r"^require .*\n", "", text, flags=re.MULTILINE)
     return _Input("manifest", text, plan.secrets, fakes, None)
+
+
+def at_its_end(plan: Plan) -> dict[str, str]:
+    """Return the files of a training at its end, by path: nothing saves in the sandbox, and it would start again."""
+    return {plan.resume.tracker: str(plan.resume.iterations)} if plan.resume else {}
 
 
 def _script(path: str, options: Options) -> _Input:
