@@ -1,7 +1,6 @@
 """``#SBATCH`` lines: what a script asks Slurm for, and what sbatch would not see.
 
-Source: Slurm, src/sbatch/opt.c (get_argument: quotes, backslashes and comments) and sbatch(1): lines after the first
-command are not read.
+Source: sbatch(1): lines after the first command are not read.
 """
 
 from __future__ import annotations
@@ -12,51 +11,9 @@ from typing import NamedTuple
 
 from jobspec.importer.holes import Holes, has_hole
 from jobspec.importer.report import Report
+from jobspec.trace.inside import slurm_options
+from jobspec.trace.inside.directives import DirectiveError, words_of
 
-#: The long names of options that have a short one (sbatch(1), srun(1), salloc(1)).
-SHORT = {
-    "A": "account",
-    "a": "array",
-    "b": "begin",
-    "c": "cpus-per-task",
-    "C": "constraint",
-    "d": "dependency",
-    "D": "chdir",
-    "e": "error",
-    "G": "gpus",
-    "i": "input",
-    "J": "job-name",
-    "k": "no-kill",
-    "K": "kill-on-bad-exit",
-    "l": "label",
-    "L": "licenses",
-    "m": "distribution",
-    "n": "ntasks",
-    "N": "nodes",
-    "o": "output",
-    "O": "overcommit",
-    "p": "partition",
-    "q": "qos",
-    "Q": "quiet",
-    "s": "oversubscribe",
-    "t": "time",
-    "u": "unbuffered",
-    "v": "verbose",
-    "W": "wait",
-    "w": "nodelist",
-    "x": "exclude",
-}
-#: Options without a value, or whose value is joined with `=`.
-FLAGS = frozenset(
-    (
-        *("exclusive", "overcommit", "requeue", "no-requeue", "hold", "quiet", "verbose", "contiguous", "spread-job"),
-        *("use-min-nodes", "no-kill", "label", "unbuffered", "pty", "overlap", "exact", "multi-prog", "oversubscribe"),
-        *("container-writable", "container-readonly", "container-mount-home", "no-container-mount-home"),
-        *("container-remap-root", "no-container-remap-root", "container-entrypoint", "no-container-entrypoint"),
-        *("kill-on-bad-exit", "immediate", "test-only", "parsable", "ignore-pbs", "reboot", "nice", "propagate"),
-        *("help", "usage", "version", "no-shell", "preserve-env", "get-user-env", "share"),
-    )
-)
 #: Options of pyxis, which sbatch knows since pyxis 0.12 only.
 PYXIS = "container-"
 
@@ -81,7 +38,7 @@ def read_directives(text: str, holes: Holes, report: Report, skipped: Collection
         if number in skipped:
             continue
         if line.startswith("#SBATCH"):
-            options = options_of(_arguments(line.removeprefix("#SBATCH")), number)[0]
+            options = _directive(line, number, report)
             if command_line:
                 shown = holes.show(line.removeprefix("#SBATCH").strip())
                 report.bug(
@@ -104,59 +61,19 @@ def read_directives(text: str, holes: Holes, report: Report, skipped: Collection
     return found
 
 
-def _arguments(text: str) -> list[str]:
-    """Split the rest of a directive's line as sbatch does."""
-    words: list[str] = []
-    current: str | None = None
-    quote = ""
-    position = 0
-    while position < len(text):
-        letter = text[position]
-        if letter == "\\" and position + 1 < len(text):
-            current = (current or "") + text[position + 1]
-            position += 1
-        elif quote:
-            if letter == quote:
-                quote = ""
-            else:
-                current = (current or "") + letter
-        elif letter in "\"'":
-            quote, current = letter, current or ""
-        elif letter.isspace():
-            if current is not None:
-                words.append(current)
-                current = None
-        elif letter == "#":
-            break
-        else:
-            current = (current or "") + letter
-        position += 1
-    return [*words, current] if current is not None else words
+def _directive(line: str, number: int, report: Report) -> list[Option]:
+    try:
+        words = words_of(line.removeprefix("#SBATCH").strip(), number)
+    except DirectiveError:
+        report.bug("open-quote", "a quote of the `#SBATCH` line is not closed: sbatch refuses the script", number)
+        return []
+    return options_of(words, number, "sbatch")[0]
 
 
-def options_of(words: list[str], line: int) -> tuple[list[Option], list[str]]:
+def options_of(words: list[str], line: int, program: str = "srun") -> tuple[list[Option], list[str]]:
     """Return the options at the head of a command line of Slurm's, and the words after them."""
-    found: list[Option] = []
-    rest = list(words)
-    while rest and rest[0].startswith("-") and rest[0] not in ("-", "--"):
-        word = rest.pop(0)
-        if word.startswith("--"):
-            name, joined, value = word[2:].partition("=")
-            if joined:
-                found.append(Option(name, value, line))
-            elif name in FLAGS or not rest:
-                found.append(Option(name, None, line))
-            else:
-                found.append(Option(name, rest.pop(0), line))
-            continue
-        name = SHORT.get(word[1], word[1])
-        if name in FLAGS:
-            found += [Option(SHORT.get(letter, letter), None, line) for letter in word[1:] if letter.isalpha()]
-        elif len(word) > 2:
-            found.append(Option(name, word[2:].removeprefix("="), line))
-        else:
-            found.append(Option(name, rest.pop(0) if rest else None, line))
-    return found, rest[1:] if rest[:1] == ["--"] else rest
+    given, rest = slurm_options.read(words, program)
+    return [Option(one.name, one.value, line) for one in given], rest
 
 
 def last(options: list[Option], *names: str) -> Option | None:

@@ -174,7 +174,7 @@ class Reader:
         elif name == "srun":
             self._srun(call, words)
         elif name == "salloc":
-            options, rest = options_of(words, call.line)
+            options, rest = options_of(words, call.line, name)
             self.script.options += options
             self.script.interactive = True
             if rest:
@@ -299,7 +299,7 @@ class Reader:
         self.script.launches.append(Launch(call, inner, program, options, syncs=syncs, folder=folder))
 
     def _sbatch(self, call: Call, words: list[str]) -> None:
-        options, rest = options_of(words, call.line)
+        options, rest = options_of(words, call.line, "sbatch")
         wrapped = last(options, "wrap")
         self.script.options += [option for option in options if option.name != "wrap"]
         text = wrapped.value if wrapped else None if rest else call.text_in

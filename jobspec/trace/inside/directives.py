@@ -34,11 +34,16 @@ def sbatch_words(script: str) -> tuple[list[str], bool]:
         rest = line[len(prefix) :].lstrip(_BLANKS)
         if _COMPONENT.match(rest):
             return found, True
-        found += _words(rest, number)
+        found += words_of(rest, number)
     return found, False
 
 
-def _words(rest: str, number: int) -> list[str]:
+def words_of(rest: str, number: int) -> list[str]:
+    """Return the words of a line after ``#SBATCH`` and the blanks that follow it.
+
+    Raises:
+        DirectiveError: a quote that is not closed.
+    """
     found = []
     while rest:
         word, rest = _word(rest, number)

@@ -72,54 +72,58 @@ class Parsed(NamedTuple):
     unknown: list[str]
 
 
+class Given(NamedTuple):
+    """An option as it is given: by its long name, with its value or ``None``; ``known`` is whether Slurm has it."""
+
+    name: str
+    value: str | None
+    word: str
+    known: bool = True
+
+
 def parse(words: list[str], program: str) -> Parsed:
     """Read the words after a client's name; ``program`` is ``sbatch``, ``srun`` or ``salloc``."""
-    options: dict[str, str | bool] = {}
-    unknown: list[str] = []
+    given, rest = read(words, program)
+    options = {one.name: True if one.value is None else one.value for one in given if one.known}
+    return Parsed(options, rest, [one.word for one in given if not one.known])
+
+
+def read(words: list[str], program: str) -> tuple[list[Given], list[str]]:
+    """Return the options at the head of the words after a client's name, in order, and the words after them."""
+    found: list[Given] = []
     left = list(words)
-    while left:
-        word = left[0]
+    while left and left[0].startswith("-") and left[0] != "-":
+        word = left.pop(0)
         if word == "--":
-            return Parsed(options, left[1:], unknown)
-        if not word.startswith("-") or word == "-":
             break
-        left.pop(0)
-        if word.startswith("--"):
-            _long(word[2:], left, program, options, unknown)
-        else:
-            _short(word[1:], left, program, options, unknown)
-    return Parsed(options, left, unknown)
+        found += [_long(word, left, program)] if word.startswith("--") else _short(word, left, program)
+    return found, left
 
 
-def _long(text: str, left: list[str], program: str, options: dict[str, str | bool], unknown: list[str]) -> None:
-    given, equals, value = text.partition("=")
-    name = _full_name(given)
+def _long(word: str, left: list[str], program: str) -> Given:
+    name, equals, value = word[2:].partition("=")
+    name = _full_name(name)
     kind = _kind(name, program)
-    if kind is None:
-        unknown.append(f"--{text}")
-        return
     if kind == _VALUE and not equals:
-        options[name] = left.pop(0) if left else ""
-    else:
-        options[name] = value if equals else True
+        return Given(name, left.pop(0) if left else "", word)
+    return Given(name, value if equals else None, word, kind is not None)
 
 
-def _short(text: str, left: list[str], program: str, options: dict[str, str | bool], unknown: list[str]) -> None:
+def _short(word: str, left: list[str], program: str) -> list[Given]:
+    found = []
+    text = word[1:]
     while text:
         letter, text = text[0], text[1:]
         # -W is --wait, and a flag only in sbatch, where the job's end is waited for.
-        name = "wait" if letter == "W" else _LETTERS.get(letter, "")
+        name = "wait" if letter == "W" else _LETTERS.get(letter, letter)
         kind = _kind(name, program)
-        if kind is None:
-            unknown.append(f"-{letter}{text}")
-            return
         if kind == _FLAG:
-            options[name] = True
+            found.append(Given(name, None, word))
             continue
         if kind == _VALUE and not text:
             text = left.pop(0) if left else ""
-        options[name] = text or True
-        return
+        return [*found, Given(name, text or None, f"-{letter}{text}", kind is not None)]
+    return found
 
 
 def _kind(name: str, program: str) -> str | None:
