@@ -127,6 +127,15 @@ def test_overrides_decide_and_the_rest_is_assumed() -> None:
     assert not any("recomputes no activations" in sentence for sentence in said.assumptions)
 
 
+@pytest.mark.parametrize("sign", ["+", "++"])
+def test_an_added_field_counts_as_an_override(sign: str) -> None:
+    """A field that Hydra is told to add, by a plus before its name, decides as one that it replaces."""
+    overrides = {f"{sign}ddp.grad_reduce_in_fp32": False, f"{sign}model.recompute_granularity": "full"}
+    said = read(spec_of(job(**_bridge() | {"overrides": overrides})))
+
+    assert (said.settings.gradient_bytes, said.settings.recompute.granularity) == (2, "full")
+
+
 def test_overrides_change_the_model() -> None:
     """A field of the model in an override takes the place of the model file's fact."""
     facts = {name: value for name, value in model("llama3-8b")._asdict().items() if value not in (None, ())}

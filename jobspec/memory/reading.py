@@ -253,7 +253,7 @@ def _by_field(overrides: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key.rpartition(".")[2]: value
         for key, value in overrides.items()
-        if key.partition(".")[0] in ("model", "ddp", "optimizer", "mixed_precision", "dist", "train")
+        if key.lstrip("+").partition(".")[0] in ("model", "ddp", "optimizer", "mixed_precision", "dist", "train")
     }
 
 
