@@ -27,6 +27,8 @@ class Shape:
     site_mounts: tuple[str, ...] = field(default=())
     #: End a task that uses more than its --mem, without cgroups: Slurm itself looks at its memory each second.
     kill_over_memory: bool = False
+    #: Seconds after which a node that does not answer counts as failed; None: Slurm's own 300.
+    dead_after: int | None = None
 
     @property
     def names(self) -> list[str]:
@@ -90,6 +92,7 @@ def _slurm_conf(folder: Path, shape: Shape) -> str:
         gather = (
             "JobAcctGatherType=jobacct_gather/linux\nJobAcctGatherFrequency=task=1\nJobAcctGatherParams=OverMemoryKill"
         )
+    timeout = f"SlurmdTimeout={shape.dead_after}\n" if shape.dead_after else ""
     return f"""\
 ClusterName=test
 SlurmctldHost=login({shape.address("login")})
@@ -123,6 +126,7 @@ PreemptMode=REQUEUE
 KillWait=3
 # `scontrol show job` answers for an hour, so that no accounting is needed
 MinJobAge=3600
+{timeout}\
 GresTypes=gpu
 PlugStackConfig={folder}/etc/plugstack.conf
 # each node has its own directory here: mpi/pmix makes TmpFS/spmix_appdir_UID_JOB.STEP

@@ -14,14 +14,19 @@ from tests.cluster.jobs import Site
 from tests.cluster.slurm import Cluster, why_not
 
 
-@pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """The cluster; `/scratch-node` below its folder is another directory on every node."""
+def need_slurm() -> None:
+    """Skip a test where Slurm's packages are not installed; in CI that is a failure."""
     missing = why_not()
     if missing:
         if os.environ.get("CI") == "true":
             pytest.fail(f"no Slurm in CI: {missing}")
         pytest.skip(missing)
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The cluster; `/scratch-node` below its folder is another directory on every node."""
+    need_slurm()
     folder = tmp_path_factory.mktemp("slurm")
     local = folder / "scratch-node"
     local.mkdir()

@@ -38,7 +38,7 @@ class Site:
         self.record = folder / "record"
         self.cache = folder / "cache"
         for part in (self.logs, self.record, self.cache):
-            part.mkdir()
+            part.mkdir(exist_ok=True)
         self.image = make_image(folder)
         self.bin = folder / "bin"
         self.bin.mkdir()

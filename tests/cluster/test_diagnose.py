@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +14,8 @@ from jobspec.diagnose.scan import Scanner
 from jobspec.diagnose.sources import collect
 from jobspec.diagnose.verdict import Verdict
 from tests.cluster.config import Shape
-from tests.cluster.slurm import Cluster, why_not
+from tests.cluster.conftest import need_slurm
+from tests.cluster.slurm import Cluster
 
 TWO_NODES = ("--nodes=2", "--ntasks=4", "--ntasks-per-node=2")
 
@@ -102,11 +100,7 @@ def test_a_command_that_is_not_there(cluster: Cluster, tmp_path: Path) -> None:
 @pytest.fixture
 def own_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster that a test may break, whose Slurm watches the memory of tasks."""
-    missing = why_not()
-    if missing:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no Slurm in CI: {missing}")
-        pytest.skip(missing)
+    need_slurm()
     made = Cluster(tmp_path_factory.mktemp("broken"), Shape(nodes=2, kill_over_memory=True))
     made.start()
     yield made
@@ -132,8 +126,7 @@ def test_a_node_that_dies(own_cluster: Cluster, tmp_path: Path) -> None:
         while not log.exists() or log.read_text().count("started") < 4:
             assert time.monotonic() < end
             time.sleep(0.1)
-        pid = json.loads((own_cluster.folder / "state.json").read_text())["node02"][0]
-        os.kill(pid, signal.SIGKILL)
+        own_cluster.lose("node02")
         # SlurmdTimeout would find it after minutes
         own_cluster.run("scontrol", "update", "nodename=node02", "state=down", "reason=died")
 
