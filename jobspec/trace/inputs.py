@@ -37,6 +37,7 @@ class Options(NamedTuple):
     """What the command line says of a run; ``folder`` is where ``sbatch`` is called, the script's own by default."""
 
     target: str | None = None
+    point: str | None = None  # of a sweep
     nodes: int | None = None
     environment: dict[str, str] = {}  # noqa: RUF012 (never changed)
     fakes: dict[str, str] = {}  # noqa: RUF012
@@ -119,7 +120,7 @@ def is_manifest(path: str) -> bool:
 def _manifest(path: str, options: Options) -> _Input:
     from jobspec.driver import Session  # a script needs no compiler
 
-    compiled = Session().compile(path, options.target)
+    compiled = Session().compile_one(path, options.target, options.point)
     if compiled.script is None or compiled.plan is None:
         raise TraceError("it does not compile", (compiled.sink,))
     plan = compiled.plan
