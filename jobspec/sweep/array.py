@@ -137,11 +137,10 @@ def _free(name: str, texts: Sequence[str]) -> str:
 
 def _head(expanded: Expanded, jobs: Sequence[PointJob], heads: Sequence[str]) -> str:
     """Return the comment and the directives of the array, from those of the points."""
-    comments, uses, directives = zip(*map(_parts, heads), strict=True)
+    parts = [_parts(head) for head in heads]
+    comments, uses, directives = [one[0] for one in parts], [one[1] for one in parts], [one[2] for one in parts]
     shebang, _, *rest = comments[0]
-    titles = {
-        comment[1].replace(job.point.job, expanded.name, 1) for job, comment in zip(jobs, comments, strict=True)
-    }
+    titles = {comment[1].replace(job.point.job, expanded.name, 1) for job, comment in zip(jobs, comments, strict=True)}
     title = titles.pop() if len(titles) == 1 else f"# {expanded.name}"
     shared = [line for line in rest if all(line in comment for comment in comments)]
     shared = [line for line, after in zip(shared, [*shared[1:], "#"], strict=True) if (line, after) != ("#", "#")]

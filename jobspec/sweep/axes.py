@@ -90,7 +90,9 @@ def _claim(path: str, key: Scalar, sites: dict[str, Scalar], pointer: str, sink:
     """Note that a path is set; report where another axis sets it, a part of it, or what it is a part of."""
     for other, site in sites.items():
         if f"{path}.".startswith(f"{other}.") or f"{other}.".startswith(f"{path}."):
-            both = f"`{path}` is set by two axes" if path == other else f"`{path}` and `{other}` are one inside the other"
+            both = (
+                f"`{path}` is set by two axes" if path == other else f"`{path}` and `{other}` are one inside the other"
+            )
             sink.report(
                 codes.KEY_ON_TWO_AXES,
                 both,

@@ -37,7 +37,7 @@ class Merger:
         if len({tuple(commands) for commands in own}) == 1:
             return "".join(f"{command}\n" for command in own[0])
         if all(len(commands) == 1 for commands in own):
-            leads, bodies = zip(*(_without_lead(commands[0]) for commands in own), strict=True)
+            leads, bodies = _split([commands[0] for commands in own])
             if len(set(leads)) == 1:
                 merged = self._heredoc(bodies) or self._words(bodies)
                 if merged:
@@ -46,7 +46,7 @@ class Merger:
         if len(counts) == 1 and counts != {1}:  # as many each: one after the other
             return "".join(self._different([[one] for one in nth]) for nth in zip(*own, strict=True))
         if all(own):
-            leads, bodies = zip(*(_without_lead("\n".join(commands)) for commands in own), strict=True)
+            leads, bodies = _split(["\n".join(commands) for commands in own])
             if len(set(leads)) == 1:
                 return leads[0] + _case([_indented(body) for body in bodies])
         lead = "\n" if any(commands and commands[0].startswith("\n") for commands in own) else ""
@@ -139,6 +139,11 @@ def _commands(lines: Sequence[str]) -> list[str]:
     if lead:
         commands.append(lead)
     return ["\n".join(command) for command in commands]
+
+
+def _split(commands: Sequence[str]) -> tuple[list[str], list[str]]:
+    pairs = [_without_lead(command) for command in commands]
+    return [lead for lead, _ in pairs], [body for _, body in pairs]
 
 
 def _without_lead(command: str) -> tuple[str, str]:

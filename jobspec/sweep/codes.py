@@ -94,10 +94,10 @@ MISFIT_POINT = Code(
     "misfit-point",
     Severity.ERROR,
     """\
-Finds a point that does not fit its matrix: one is included that is there already or that leaves an axis out, a value of
-a group is no mapping of keys, or the values of a group set different keys.
+Finds a point that does not fit its matrix.
 
-Why it matters: a point has one value for each axis, and runs once.
+Why it matters: a point has one value for each axis, and runs once. One that is included must not be there already, and
+the values of a group of keys all set the same keys.
 
 Example:
 
@@ -183,7 +183,8 @@ POINTS_SHARE_A_FOLDER = Code(
     """\
 Finds points of a sweep that write to the same folder: checkpoints, TensorBoard's events, profiles or a converted model.
 
-Why it matters: they run at the same time, overwrite each other's checkpoints, and go on from them when they start again.
+Why it matters: they run at the same time, overwrite each other's checkpoints, and go on from them when they start
+again.
 
 Example:
 

@@ -24,9 +24,7 @@ def sweep_of(tree: Mapping, sink: Sink, one: One) -> Sweep | None:
     if expanded is None:
         return None
     sinks = [Sink(sink.path) for _ in expanded.points]
-    jobs = tuple(
-        PointJob(point, one(point.tree, own)) for point, own in zip(expanded.points, sinks, strict=True)
-    )
+    jobs = tuple(PointJob(point, one(point.tree, own)) for point, own in zip(expanded.points, sinks, strict=True))
     gather(expanded.points, sinks, sink)
     if sink.has_errors:
         return None

@@ -79,7 +79,8 @@ def _chosen(axes: list[Axis], matrix: Mapping, sink: Sink) -> list[Value] | None
     """Return what each point sets: all combinations, the last axis fastest, less the excluded, and the included."""
     combinations = prod(len(axis.values) for axis in axes)
     if combinations > _MOST_COMBINATIONS:
-        return _report_count(f"the axes have {combinations:,} combinations", matrix, sink)
+        _report_count(f"the axes have {combinations:,} combinations", matrix, sink)
+        return None
     points = [
         {path: node for value in values for path, node in value.items()}
         for values in product(*(axis.values for axis in axes))
@@ -106,11 +107,10 @@ def _chosen(axes: list[Axis], matrix: Mapping, sink: Sink) -> list[Value] | None
     _include(chosen, [seen[index] for index in kept], matrix, paths, sink)
     if sink.has_errors:
         return None
-    if not chosen:
-        return _report_count("no point is left", matrix, sink)
-    if len(chosen) > MOST_POINTS:
-        return _report_count(f"the sweep has {len(chosen):,} points", matrix, sink)
-    return chosen
+    if 1 <= len(chosen) <= MOST_POINTS:
+        return chosen
+    _report_count(f"the sweep has {len(chosen):,} points" if chosen else "no point is left", matrix, sink)
+    return None
 
 
 def _include(chosen: list[Value], seen: list[dict[str, str]], matrix: Mapping, paths: list[str], sink: Sink) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from jobspec.diagnostics.model import Sink
 
 _SPOOLED = "/var/spool/slurmd/job01000/slurm_script"  # sbatch runs a copy: $0 is not the script's own path
+_TASK = "SLURM_ARRAY_TASK_ID"
 _SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
 _CLIENT = re.compile(r"(?:^|[\s;&|(`])(?:exec\s+)?(?:salloc|sbatch)\b", re.MULTILINE)
 
@@ -83,6 +84,9 @@ def _traced(path: str, given: _Input, options: Options) -> dict[str, Any]:
     secrets = {name: f"secret-of-{name}" for name in given.secrets}
     # With --export=NONE or a list nothing of the user's shell comes along (sbatch(1)).
     environment = secrets | options.environment if _exports_all(job) else {}
+    task = options.environment.get(_TASK)
+    if task is not None and _TASK in job["slurm"]:  # which task of the array is meant; else the first one
+        job["slurm"][_TASK] = task
     batch = layout.batch_environment(job["nodes"]) if job["kind"] == "batch" else {}
     job["slurm"] |= batch
     cwd = str(job["options"].get("chdir", SUBMIT_FOLDER))
