@@ -76,7 +76,7 @@ def test_rules_name_known_codes(rule: Any) -> None:
         assert CODES[code].severity is Severity.ERROR
 
 
-# No manifest of the repository can show these: files that cannot be read, a job of many points, another's target, 100 KiB.
+# No manifest of the repository can show these: files that cannot be read, one job of many, another's target, 100 KiB.
 @pytest.mark.parametrize("code", sorted(CODES.keys() - {"JS001", "JS002", "JS003", "JS296", "JS402", "JS501"}))
 def test_an_invalid_manifest_is_there(code: str) -> None:
     """Each code that a manifest can get has an invalid manifest with the expected output."""

@@ -145,7 +145,7 @@ def _head(expanded: Expanded, jobs: Sequence[PointJob], heads: Sequence[str]) ->
     shared = [line for line in rest if all(line in comment for comment in comments)]
     shared = [line for line, after in zip(shared, [*shared[1:], "#"], strict=True) if (line, after) != ("#", "#")]
     table = show_comment("\n".join(_table(jobs)))
-    kept = []
+    kept: list[str] = []
     for line in directives[0]:
         found = _DIRECTIVE.match(line)
         option = found[1] if found else ""
