@@ -136,7 +136,7 @@ def _manifest(path: str, options: Options) -> _Input:
         fakes[plan.resume.tracker] = str(plan.resume.iterations)
     text = compiled.script.text
     if options.unsafe:
-        text = re.sub(r"^require .*\n", "", text, flags=re.MULTILINE)
+        text = re.sub(r"^ *require .*\n", "", text, flags=re.MULTILINE)
     return _Input("manifest", text, plan.secrets, fakes, None)
 
 
@@ -168,7 +168,7 @@ def _required(text: str) -> dict[str, str]:
     if "\n# Compiled by jobspec:" not in text:
         return {}
     found: dict[str, str] = {}
-    for line in re.findall(r"^require (.*)", text, re.MULTILINE):
+    for line in re.findall(r"^ *require (.*)", text, re.MULTILINE):
         words = shlex.split(line) if "$'" not in line else []
         found |= {f"{word.rstrip('/')}/": "" for word in words if word.startswith("/")}
     return found
