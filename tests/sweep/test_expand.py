@@ -19,7 +19,7 @@ from jobspec.sweep.model import Expanded
 from jobspec.syntax.loader import parse
 from tests.conftest import job
 
-AXES = {
+AXES: dict[str, list[Any]] = {
     "training.lr": [1e-4, 3e-4, 6e-4, 1e-3],
     "parallelism.tp": [1, 2, 4, 8],
     "training.seed": [1, 2, 3],
@@ -199,7 +199,7 @@ def test_points_compile_to_the_bytes_of_their_own_manifests(manifest_file: Any) 
 @pytest.mark.parametrize("kind", ["cluster", "model"])
 def test_matrix_in_another_file(kind: str, manifest_file: Any) -> None:
     """A cluster or model file has no matrix."""
-    content = {"jobspec": "v1", "kind": kind, "matrix": {"values": {"training.lr": [1]}}}
+    content: dict[str, Any] = {"jobspec": "v1", "kind": kind, "matrix": {"values": {"training.lr": [1]}}}
     content |= {"gpus_per_node": 8, "partitions": {"a": {}}} if kind == "cluster" else {}
     found = Session().check(manifest_file(content)).sink.sorted()
 
