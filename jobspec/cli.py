@@ -31,6 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     compile_ = verbs.add_parser("compile", help="compile manifests into scripts", allow_abbrev=False)
     _add_manifests(compile_)
     compile_.add_argument("--target", metavar="NAME", help="kind of script, instead of the manifest's own")
+    _add_point(compile_)
     compile_.add_argument("-o", "--output", metavar="FILE|DIR|-", help="where to write; default: standard output")
     compile_.add_argument(
         "--emit",
@@ -107,9 +108,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_point(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--point", metavar="NAME", help="only this point of a sweep")
+
+
 def _add_submit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("manifests", nargs="+", metavar="MANIFEST", help="a YAML file, or - for standard input")
     parser.add_argument("--target", metavar="NAME", help="kind of script, instead of the manifest's own")
+    _add_point(parser)
+    parser.add_argument("--missing", action="store_true", help="of a sweep only what has no job, or one that failed")
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and ask Slurm whether it could")
     parser.add_argument("--chain", action="store_true", help="run each after the one before it has ended well")
     parser.add_argument("--dependency", metavar="WHAT", help="such as afterok:NAME; NAME is a job's name or ID")
@@ -141,6 +148,7 @@ def _add_jobs(parser: argparse.ArgumentParser) -> None:
 def _add_run(parser: argparse.ArgumentParser) -> None:
     """Add what is said of the run of a script in the sandbox."""
     parser.add_argument("--target", metavar="NAME", help="kind of script, instead of the manifest's own")
+    _add_point(parser)
     parser.add_argument("--nodes", type=int, metavar="N", help="as `sbatch --nodes`; default: the script's")
     parser.add_argument("--all-ranks", action="store_true", help="run all ranks; default: those at the ends")
     parser.add_argument(
@@ -183,6 +191,7 @@ def _add_import(parser: argparse.ArgumentParser) -> None:
 def _add_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("manifest", metavar="MANIFEST", help="a YAML file, or - for standard input")
     parser.add_argument("--step", metavar="NAME", help="only this step")
+    _add_point(parser)
     parser.add_argument("--suggest", action="store_true", help="find layouts that fit, the fastest first")
     parser.add_argument("--nodes", type=int, metavar="N", help="find layouts for this many nodes")
     parser.add_argument("--fewest", action="store_true", help="find layouts for the fewest nodes")
@@ -251,6 +260,7 @@ def _add_init(parser: argparse.ArgumentParser) -> None:
 def _add_doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("manifest", nargs="?", metavar="MANIFEST", help="check what this job needs")
     parser.add_argument("--cluster", metavar="NAME|PATH", help="check a cluster file")
+    _add_point(parser)
     parser.add_argument("--deep", action="store_true", help="start a short job that lets nodes tell what only they can")
     parser.add_argument("--nodes", type=int, metavar="N", help="nodes to look at; default: the manifest's, else 2")
     parser.add_argument("--wait", type=float, metavar="S", default=300, help="for the job to start; default: 300")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from jobspec.diagnostics.model import Sink
 from jobspec.ir.limits import excesses
@@ -18,14 +19,21 @@ from jobspec.syntax.reader import read
 from jobspec.targets import codes, registry
 from jobspec.targets.protocol import Script, Target
 
+if TYPE_CHECKING:
+    from jobspec.sweep.model import Sweep
+
 
 class Compiled(NamedTuple):
-    """A manifest on its way to the script; what comes after ``spec`` is ``None`` where the sink has errors."""
+    """A manifest on its way to the script; what comes after ``spec`` is ``None`` where the sink has errors.
+
+    Of one with a matrix only ``sweep`` is there, which has the same of each point.
+    """
 
     sink: Sink
     spec: Spec | None = None
     plan: Plan | None = None
     script: Script | None = None
+    sweep: Sweep | None = None
 
 
 class Session:
@@ -45,8 +53,11 @@ class Session:
         source = read(path, sink)
         return self.check_source(source, sink) if source else Compiled(sink)
 
-    def check_source(self, source: Source, sink: Sink | None = None) -> Compiled:
-        """Check a text of any kind; what it refers to is looked for where its path says that it lies."""
+    def check_source(self, source: Source, sink: Sink | None = None, point: str | None = None) -> Compiled:
+        """Check a text of any kind; what it refers to is looked for where its path says that it lies.
+
+        ``point`` is the name of the one point of a sweep that is meant.
+        """
         sink = sink or Sink(source.path)
         tree = parse(source, sink)
         if tree is None:
@@ -56,25 +67,51 @@ class Session:
             if kind and validate(kind, tree, sink) and kind == "model":
                 check_facts(tree, sink)
             return Compiled(sink)
+        if point is not None or "matrix" in tree.entries:
+            return self._sweep(tree, sink, point, lambda one, own: self._plan(one, None, own)[0])
         return self._plan(tree, None, sink)[0]
 
     def check_text(self, text: str, path: str) -> Compiled:
         """Check a text of any kind as if it were the file at ``path``."""
         return self.check_source(Source(path, text))
 
-    def compile(self, path: str, target: str | None = None) -> Compiled:
-        """Compile a job manifest; ``target`` overrides the manifest's own."""
+    def compile(self, path: str, target: str | None = None, point: str | None = None) -> Compiled:
+        """Compile a job manifest; ``target`` overrides the manifest's own, ``point`` is the one point of a sweep."""
         sink = Sink(_display(path))
         tree = load(path, sink)
         if tree is None or not check_kind("job", tree, sink):
             return Compiled(sink)
+        if point is not None or "matrix" in tree.entries:
+            return self._sweep(tree, sink, point, lambda one, own: self._compile(one, target, own))
         return self._compile(tree, target, sink)
+
+    def compile_one(self, path: str, target: str | None, point: str | None) -> Compiled:
+        """Compile a manifest of one job, or one point of a sweep; a sweep without a point is an error."""
+        compiled = self.compile(path, target, point)
+        return _single(compiled)
+
+    def check_one(self, path: str, point: str | None) -> Compiled:
+        """Check a manifest of one job, or one point of a sweep; a sweep without a point is an error."""
+        sink = Sink(_display(path))
+        source = read(path, sink)
+        return _single(self.check_source(source, sink, point)) if source else Compiled(sink)
 
     def compile_text(self, text: str, path: str) -> Compiled:
         """Compile the text of a job manifest that is in no file; ``path`` is how messages name it."""
         sink = Sink(path)
         tree = parse(Source(path, text), sink)
         return self._compile(tree, None, sink) if tree else Compiled(sink)
+
+    def _sweep(
+        self, tree: Mapping, sink: Sink, point: str | None, one: Callable[[Mapping, Sink], Compiled]
+    ) -> Compiled:
+        """Do something with each point of a sweep, or with one alone."""
+        from jobspec.sweep.compile import point_of, sweep_of
+
+        if point is None:
+            return Compiled(sink, sweep=sweep_of(tree, sink, one))
+        alone = point_of(tree, point, sink)
+        return one(alone, sink) if alone else Compiled(sink)
 
     def _compile(self, tree: Mapping, target: str | None, sink: Sink) -> Compiled:
         planned, found = self._plan(tree, target, sink)
@@ -113,6 +150,14 @@ class Session:
         spec = build_job(merge(tree, cluster, model), models)
         rules.check(spec, sink)
         return Compiled(sink, spec)
+
+
+def _single(compiled: Compiled) -> Compiled:
+    if compiled.sweep:
+        from jobspec.sweep.compile import report_unsaid
+
+        report_unsaid(compiled.sweep, compiled.sink)
+    return compiled
 
 
 def _fits(plan: Plan, sink: Sink) -> bool:

@@ -15,6 +15,10 @@ from syrupy.location import PyTestLocation
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "golden"
 INVALID = ROOT / "tests" / "invalid"
+#: The manifests of the repository: those of one job, and sweeps.
+_MANIFESTS = sorted((ROOT / "manifests").glob("*.yaml"))
+SWEEPS = [path for path in _MANIFESTS if "\nmatrix:" in path.read_text(encoding="utf-8")]
+JOBS = [path for path in _MANIFESTS if path not in SWEEPS]
 
 
 class GoldenFile(SingleFileSnapshotExtension):

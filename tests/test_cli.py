@@ -16,7 +16,7 @@ from jobspec import cli
 from jobspec.diagnostics.catalogue import all_codes
 from jobspec.targets import registry
 from tests.conftest import job
-from tests.golden_files import GOLDEN, ROOT
+from tests.golden_files import GOLDEN, JOBS, ROOT
 
 MANIFEST = str(ROOT / "manifests" / "glm45v-sft.yaml")
 BROKEN = str(ROOT / "tests" / "invalid" / "JS201.yaml")
@@ -73,7 +73,7 @@ def test_file_is_replaced_with_its_mode(tmp_path: Path) -> None:
 
 def test_folder_gets_a_script_each(tmp_path: Path) -> None:
     """Several manifests go into a folder, which is made; each script has its manifest's name."""
-    manifests = sorted(str(path) for path in (ROOT / "manifests").glob("*.yaml"))
+    manifests = [str(path) for path in JOBS]
     done = jobspec("compile", *manifests, "-o", str(tmp_path / "new" / "scripts"))
 
     assert done.returncode == 0

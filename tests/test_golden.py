@@ -9,10 +9,11 @@ from syrupy.assertion import SnapshotAssertion
 
 from jobspec.driver import Session
 from jobspec.ir.dump import dump
+from jobspec.sweep.model import Sweep
 from jobspec.targets.registry import BUILTIN
-from tests.golden_files import GOLDEN, ROOT, GoldenScript
+from tests.golden_files import GOLDEN, JOBS, ROOT, SWEEPS, GoldenScript
 
-MANIFESTS = sorted(path.stem for path in (ROOT / "manifests").glob("*.yaml"))
+MANIFESTS = [path.stem for path in JOBS]
 
 
 def applies(manifest: str, target: str) -> bool:
@@ -23,6 +24,24 @@ def applies(manifest: str, target: str) -> bool:
 TARGETS = [(name, target) for name in MANIFESTS for target in BUILTIN if applies(name, target)]
 SCRIPTS = [f"{name}/{target}.{kind}" for name, target in TARGETS for kind in ("sh", "rank.sh")]
 FILES = [*SCRIPTS, *(f"{name}/plan.json" for name in MANIFESTS)]
+
+
+def sweep(manifest: str, target: str) -> Sweep | None:
+    """Return a sweep of the repository, ``None`` where a target cannot express it."""
+    return Session().compile(str(ROOT / "manifests" / f"{manifest}.yaml"), target).sweep
+
+
+def files_of(manifest: str, target: str) -> dict[str, str]:
+    """Return the golden files of a sweep: that of its array, or one for each point."""
+    found = sweep(manifest, target)
+    if found is None:
+        return {}
+    if found.script:
+        return {f"{manifest}/{target}.sh": found.script.text, f"{manifest}/{target}.rank.sh": found.script.rank_program}
+    return {f"{manifest}/{target}.{job.point.name}.sh": job.compiled.script.text for job in found.jobs}
+
+
+OF_SWEEPS = {path: text for one in SWEEPS for target in BUILTIN for path, text in files_of(one.stem, target).items()}
 
 
 def compiled(path: str) -> str:
@@ -41,6 +60,18 @@ def test_golden(path: str, snapshot: SnapshotAssertion) -> None:
     assert compiled(path) == snapshot(extension_class=GoldenScript)
 
 
+@pytest.mark.parametrize("path", OF_SWEEPS, ids=[*OF_SWEEPS])
+def test_golden_sweeps(path: str, snapshot: SnapshotAssertion) -> None:
+    """A sweep of the repository compiles to the bytes of its golden files."""
+    assert OF_SWEEPS[path] == snapshot(extension_class=GoldenScript)
+
+
+@pytest.mark.parametrize("manifest", [path.stem for path in SWEEPS])
+def test_sweeps_are_clean(manifest: str) -> None:
+    """Nothing is said about a sweep of the repository."""
+    assert Session().check(str(ROOT / "manifests" / f"{manifest}.yaml")).sink.sorted() == []
+
+
 def test_no_golden_file_is_left_over() -> None:
     """Each golden file belongs to a manifest of the repository."""
     kept = {
@@ -49,7 +80,7 @@ def test_no_golden_file_is_left_over() -> None:
         if path.parent.name not in ("diagnostics", "example")
     }
 
-    assert kept == set(FILES)
+    assert kept == {*FILES, *OF_SWEEPS}
 
 
 @pytest.mark.parametrize("change", [lambda text: text.replace("\n", "\r\n"), lambda text: text.replace("\n", " \n", 1)])
@@ -62,7 +93,7 @@ def test_golden_files_are_bytes(change: object, tmp_path: object) -> None:
     assert GoldenScript().serialize(change(compiled(path))) != kept  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("path", SCRIPTS)
+@pytest.mark.parametrize("path", [*SCRIPTS, *OF_SWEEPS])
 def test_scripts_hold_nothing_of_this_machine(path: str) -> None:
     """No golden script names a path, a user or a host of the machine that compiled it, or a value of a secret."""
     text = (GOLDEN / path).read_text(encoding="utf-8")
@@ -81,4 +112,4 @@ def test_guide_names_real_manifests() -> None:
     named = set(re.findall(r"\(\.\./manifests/([^)]+)\.yaml\)", guide))
 
     assert len(named) >= 10
-    assert named <= set(MANIFESTS)
+    assert named <= {path.stem for path in (*JOBS, *SWEEPS)}

@@ -47,7 +47,7 @@ def test_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert records.read(str(path)) == RECORD
     Draft202012Validator(load("record")).validate(json.loads(path.read_text()))
     assert RECORD.comment == f"jobspec/0.1.0 id=0123456789ab manifest={'ab' * 6} git={'12' * 6}+"
-    assert records.identity(f"our own, {RECORD.comment} words") == ("0123456789ab", "ab" * 6)
+    assert records.identity(f"our own, {RECORD.comment} words") == ("0123456789ab", "ab" * 6, None)
     assert records.identity("jobspec") is None
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.golden_files import GOLDEN
-from tests.test_golden import SCRIPTS
+from tests.test_golden import OF_SWEEPS, SCRIPTS
 
 BIN = Path(sys.executable).parent
 
@@ -21,7 +21,7 @@ CHECKS = {
 
 
 @pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("path", SCRIPTS)
+@pytest.mark.parametrize("path", [*SCRIPTS, *OF_SWEEPS])
 def test_scripts_are_clean(path: str, check: str) -> None:
     """Bash parses the script, and shellcheck and shfmt have nothing to say."""
     done = subprocess.run([*CHECKS[check], str(GOLDEN / path)], capture_output=True, text=True, check=False)

@@ -15,6 +15,7 @@ from jobspec.run import jobs, outlook
 from jobspec.run import record as records
 from jobspec.run.jobs import Job
 from jobspec.run.naming import NamingError, wanted
+from jobspec.run.sweeps import AmbiguousError
 from jobspec.slurm import scancel
 from jobspec.slurm.programs import SlurmError
 
@@ -34,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
             return 1
         if active:
             scancel.cancel([job.label for job in active])
-    except (NamingError, SlurmError) as error:
+    except (NamingError, AmbiguousError, SlurmError) as error:
         sys.stderr.write(f"jobspec: error: {error}\n")
         return 1
     for job in active:
@@ -73,5 +74,6 @@ def _say(arguments: argparse.Namespace, found: jobs.Found, active: list[Job]) ->
     lines = []
     for job in found.jobs:
         said = "cancelled" if job.label in cancelled else f"had ended already ({job.state.lower()})"
-        lines.append(f"{one_line(job.name)}, job {job.label}: {said}\n")
+        if job.label:
+            lines.append(f"{one_line(job.name)}, job {job.label}: {said}\n")
     print_text("".join(lines))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterator
 
 from jobspec.commands.output import print_diagnostics, print_text, say_usage
 from jobspec.diagnostics.model import Sink
@@ -40,25 +41,58 @@ def _compile_all(arguments: argparse.Namespace, staging: Staging, output: list[s
     """
     session = Session()
     sinks: list[Sink] = []
+    taken: set[str] = set()
     for manifest in arguments.manifests:
-        compiled = session.compile(manifest, arguments.target)
+        compiled = session.compile(manifest, arguments.target, arguments.point)
         if compiled.sink.sorted():
             sinks.append(compiled.sink)
-        if compiled.script is None:
-            continue
-        text = _emit(compiled, arguments.emit)
-        place = _place(arguments, manifest)
-        if place is None:
-            output.append(text)
-        elif arguments.check:
-            output += _compare(place, text)
-        else:
-            staging.write(place, text, executable=arguments.emit == "script")
+        for place, text in _texts(compiled, manifest, arguments):
+            if place is None:
+                output.append(text)
+                continue
+            real = os.path.realpath(place)
+            if compiled.sweep and (real in taken or real in map(os.path.realpath, arguments.manifests)):
+                raise _FailedError(say_usage(f"several scripts would be written to {place}, or it is a manifest"))
+            taken.add(real)
+            if arguments.check:
+                output += _compare(place, text)
+            else:
+                staging.write(place, text, executable=arguments.emit == "script")
     if print_diagnostics(sinks, arguments, sys.stderr):
         raise _FailedError(1)
     overwritten = _overwritten(arguments, session.references)
     if overwritten and not arguments.check:
         raise _FailedError(say_usage(f"{overwritten} is a cluster or model file that was read"))
+
+
+def _texts(compiled: Compiled, manifest: str, arguments: argparse.Namespace) -> Iterator[tuple[str | None, str]]:
+    """Yield what is to be written, and where: one text, or of a sweep one for each point.
+
+    Raises:
+        _FailedError: several texts have one place.
+
+    """
+    if compiled.script is not None:
+        named = arguments.point is not None and compiled.spec is not None and _is_folder(arguments)
+        place = _in_folder(arguments, compiled.spec.name) if named and compiled.spec else _place(arguments, manifest)
+        yield place, _emit(compiled, arguments.emit)
+    if compiled.sweep is None:
+        return
+    sweep = compiled.sweep
+    if sweep.script is not None and arguments.emit in ("script", "rank"):
+        script = sweep.script
+        yield _place(arguments, manifest), script.text if arguments.emit == "script" else script.rank_program
+        return
+    if not _is_folder(arguments):
+        example = sweep.jobs[0].point.name
+        raise _FailedError(
+            say_usage(
+                f"{manifest} is a sweep of {len(sweep.jobs)} points, with a script each:"
+                f" give a folder for them, with -o DIR/, or say which one, with --point {example}"
+            )
+        )
+    for job in sweep.jobs:
+        yield _in_folder(arguments, job.point.job), _emit(job.compiled, arguments.emit)
 
 
 class _FailedError(Exception):
@@ -113,7 +147,10 @@ def _place(arguments: argparse.Namespace, manifest: str) -> str | None:
         return None
     if not _is_folder(arguments):
         return str(arguments.output)
-    stem = "stdin" if manifest == "-" else os.path.splitext(os.path.basename(manifest))[0]
+    return _in_folder(arguments, "stdin" if manifest == "-" else os.path.splitext(os.path.basename(manifest))[0])
+
+
+def _in_folder(arguments: argparse.Namespace, stem: str) -> str:
     return os.path.join(arguments.output, stem + _SUFFIXES[arguments.emit])
 
 

@@ -56,7 +56,7 @@ def _usage_mistake(arguments: argparse.Namespace) -> str | None:
 def _read(arguments: argparse.Namespace) -> tuple[Spec | None, Sink]:
     """Return the job of the manifest, or one that stands for all jobs of the cluster file."""
     if arguments.manifest:
-        compiled = Session().check(arguments.manifest)
+        compiled = Session().check_one(arguments.manifest, arguments.point)
         return compiled.spec, compiled.sink
     job = {
         "jobspec": "v1",

@@ -9,6 +9,7 @@ from jobspec.commands.output import print_text, say_usage
 from jobspec.commands.status import say_missing
 from jobspec.run import jobs, outlook, reading
 from jobspec.run.naming import NamingError, wanted
+from jobspec.run.sweeps import AmbiguousError
 from jobspec.slurm.programs import SlurmError
 
 
@@ -34,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
             print_text(document("logs", [seen(one) for one in outlook.of_jobs(found.jobs)], found.notes))
             return say_missing(found)
         return _print(found, meant, arguments, lines)
-    except (NamingError, SlurmError) as error:
+    except (NamingError, AmbiguousError, SlurmError) as error:
         sys.stderr.write(f"jobspec: error: {error}\n")
         return 1
 

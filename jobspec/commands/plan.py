@@ -56,7 +56,10 @@ def _run(arguments: argparse.Namespace) -> int:
     sink = Sink("<stdin>" if arguments.manifest == "-" else arguments.manifest)
     source = read(arguments.manifest, sink)
     session = Session()
-    checked = session.check_source(source, sink) if source else Compiled(sink)
+    checked = session.check_source(source, sink, arguments.point) if source else Compiled(sink)
+    if checked.sweep:
+        example = checked.sweep.jobs[0].point.name
+        raise _UsageError(f"{arguments.manifest} is a sweep of {len(checked.sweep.jobs)} points: --point {example}")
     if checked.spec is None and not sink.has_errors:
         raise _UsageError(f"{arguments.manifest} is no manifest of a job")
     print_diagnostics([sink], argparse.Namespace(format="human", color=arguments.color), sys.stderr)
@@ -88,6 +91,8 @@ def _run(arguments: argparse.Namespace) -> int:
 def _check_usage(arguments: argparse.Namespace) -> None:
     if arguments.fewest or arguments.nodes or arguments.output:
         arguments.suggest = True
+    if arguments.point is not None and arguments.suggest:
+        raise _UsageError("a layout is suggested for a manifest, and not for a point of a sweep")
     if arguments.fewest and arguments.nodes:
         raise _UsageError("--fewest looks for the number of nodes, which --nodes says")
     if arguments.nodes is not None and not 1 <= arguments.nodes <= 1_000_000:

@@ -11,6 +11,7 @@ from jobspec.commands.output import print_text, say_usage, wants_color
 from jobspec.diagnostics.visible import one_line
 from jobspec.run import jobs, outlook, table
 from jobspec.run.naming import NamingError, wanted
+from jobspec.run.sweeps import AmbiguousError
 from jobspec.slurm.programs import SlurmError
 
 
@@ -25,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
 
             return watch(lambda: jobs.find(meant, everything=arguments.all), lambda found: shown(found, arguments))
         found = jobs.find(meant, everything=arguments.all)
-    except (NamingError, SlurmError) as error:
+    except (NamingError, AmbiguousError, SlurmError) as error:
         sys.stderr.write(f"jobspec: error: {error}\n")
         return 1
     if arguments.format == "json":
@@ -40,7 +41,14 @@ def run(arguments: argparse.Namespace) -> int:
 def shown(found: jobs.Found, arguments: argparse.Namespace) -> str:
     """Return the text for some jobs, as wide as the terminal."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() or "COLUMNS" in os.environ else None
-    text = table.render(outlook.of_jobs(found.jobs), width=width, color=wants_color(arguments.color, sys.stdout))
+    seen = outlook.of_jobs(found.jobs)
+    color = wants_color(arguments.color, sys.stdout)
+    if arguments.jobs and len(seen) > 1 and all(one.job.sweep for one in seen):
+        from jobspec.run.sweep_table import render
+
+        text = table.coloured(render(seen, width=width), seen) if color else render(seen, width=width)
+    else:
+        text = table.render(seen, width=width, color=color)
     return text + "".join(f"note: {note}\n" for note in found.notes)
 
 

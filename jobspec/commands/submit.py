@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections import Counter
 from contextlib import ExitStack
 from typing import NamedTuple
 
 from jobspec.commands.output import print_diagnostics, print_text, say_usage
-from jobspec.driver import Session
+from jobspec.driver import Compiled, Session
 from jobspec.run import dependency, lock, provenance, recovery, submission
 from jobspec.run import order as orders
 from jobspec.run import record as records
@@ -62,7 +63,12 @@ def run(arguments: argparse.Namespace) -> int:
         _say(arguments, done)
         left = [one.name for one in found[len(done) :]]
         sys.stderr.write(f"jobspec: error: {error}\n")
-        if done:
+        if done and any(one.sweep for one in found):
+            sys.stderr.write(
+                f"jobspec: {len(done)} of {len(found)} are submitted;"
+                " the same command with --missing submits the others\n"
+            )
+        elif done:
             sys.stderr.write(f"jobspec: not submitted: {', '.join(left)}\n")
         return 1
     except KeyboardInterrupt:
@@ -81,9 +87,20 @@ def _orders(arguments: argparse.Namespace) -> list[Order] | None:
     if sinks and print_diagnostics(sinks, diagnostics, sys.stderr):
         return None
     return [
-        orders.make(manifest, one, arguments.target)
+        order
         for manifest, one in zip(arguments.manifests, compiled, strict=True)
+        for order in _orders_of(manifest, one, arguments)
     ]
+
+
+def _orders_of(manifest: str, compiled: Compiled, arguments: argparse.Namespace) -> list[Order]:
+    if compiled.sweep is None and arguments.point is None:
+        return [orders.make(manifest, compiled, arguments.target)]
+    from jobspec.run import sweep_orders
+
+    if arguments.point is not None:
+        return [sweep_orders.of_name(manifest, compiled, arguments.point, arguments.target)]
+    return sweep_orders.make(manifest, compiled, arguments.target)
 
 
 def _submit_all(
@@ -100,19 +117,26 @@ def _submit_all(
             os.makedirs(place[0], exist_ok=True)
             held[place] = stack.enter_context(lock.hold(*place, arguments.timeout))
         recovered: dict[tuple[str, str, str], Record] = {}
-        for place in held:
-            recovered |= _recover(*place)
+        for folder, name in _unsettled(found):
+            recovered |= _recover(folder, name)
         jobs = squeue.ask(names=sorted({*named, *(one.name for one in found)}))
-        _refuse_twice(found, jobs, recovered, arguments)
+        if arguments.missing:
+            _leave_missing(found, jobs, recovered)
+        else:
+            _refuse_twice(found, jobs, recovered, arguments)
+        answers: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[str, bool] | None] = {}
         first = dependency.resolve(arguments.dependency, _mine(jobs)) if arguments.dependency else None
         for order in found:
-            lost = None if arguments.again else recovered.get((*order.place, order.digest))
+            lost = None if arguments.again else recovered.get(order.key)
             if lost:
                 done.append(Placed(order, lost, "found"))
                 continue
             follows = bool(arguments.chain and done)
             wanted = f"afterok:{done[-1].record.job}" if follows else first
-            record = orders.record(order, git[order.manifest].answer(order.files))
+            read = (order.manifest, order.files)
+            if read not in answers:  # the points of a sweep are read from the same files
+                answers[read] = git[order.manifest].answer(order.files)
+            record = orders.record(order, answers[read])
             words = orders.options(
                 order,
                 record.comment,
@@ -181,20 +205,67 @@ def _refuse_twice(
     """
     if arguments.again:
         return
-    seen: set[str] = set()
+    active: dict[str, list[Queued]] = {}
+    for job in jobs:
+        if not job.has_ended:
+            active.setdefault(job.name, []).append(job)
+    _refuse_sweeps(found, active, recovered)
+    seen: set[tuple[str, str, str]] = set()
     for order in found:
-        if (*order.place, order.digest) in recovered:
+        if order.key in recovered:
             continue
-        same = [job for job in jobs if not job.has_ended and _is_of(job, order)]
-        if order.digest in seen:
+        same = [job for job in active.get(order.name, []) if _is_of(job, order)]
+        if order.key in seen:
             raise _RefusedError(f"{order.manifest} is given twice; --again submits it twice")
-        seen.add(order.digest)
+        seen.add(order.key)
         if not same:
             continue
         there = ", ".join(dict.fromkeys(f"job {job.label} ({job.state.lower()})" for job in same[:3]))
         question = f"{order.name}: the same manifest is submitted already: {there}"
         if not _says_yes(f"{question}\nSubmit it again? [y/N] "):
             raise _RefusedError(f"{question}; --again submits it all the same")
+
+
+def _refuse_sweeps(
+    found: list[Order], active: dict[str, list[Queued]], recovered: dict[tuple[str, str, str], Record]
+) -> None:
+    """Refuse a sweep of which some points wait or run already.
+
+    Raises:
+        _RefusedError: they do.
+    """
+    for name in dict.fromkeys(order.sweep.name for order in found if order.sweep):
+        own = [order for order in found if order.sweep and order.sweep.name == name and order.key not in recovered]
+        there = [job for order in own for job in active.get(order.name, []) if _is_of(job, order)]
+        points = sum(len(order.sweep.points) for order in own if order.sweep)
+        if there:
+            states = ", ".join(f"{count} {state.lower()}" for state, count in Counter(j.state for j in there).items())
+            raise _RefusedError(
+                f"{name}: {len(there)} of {points} points are submitted already ({states});"
+                " --missing submits the others, --again all"
+            )
+
+
+def _leave_missing(found: list[Order], jobs: list[Queued], recovered: dict[tuple[str, str, str], Record]) -> None:
+    """Leave in ``found`` what has no job, or one that did not end well, and say how much is there."""
+    from jobspec.run.sweep_orders import missing
+
+    left = missing(found, jobs, recovered)
+    for name in left.unknown:
+        sys.stderr.write(f"jobspec: {name}: nobody knows how it ended, so it is not submitted again\n")
+    if left.there:
+        sys.stderr.write(f"jobspec: {left.there} wait, run or have ended well, and are not submitted again\n")
+    found[:] = [order for order in found if order.key in recovered or any(one.key == order.key for one in left.orders)]
+    by_key = {one.key: one for one in left.orders}
+    found[:] = [by_key.get(order.key, order) for order in found]
+
+
+def _unsettled(found: list[Order]) -> list[tuple[str, str]]:
+    """Return folder and name of each order that an earlier submit may have left unsettled."""
+    names: dict[str, list[str]] = {}
+    for order in found:
+        names.setdefault(order.folder, []).append(order.name)
+    return [(folder, name) for folder, own in names.items() for name in sorted(set(own) & records.pending_in(folder))]
 
 
 def _is_of(job: Queued, order: Order) -> bool:
@@ -217,8 +288,15 @@ def _say(arguments: argparse.Namespace, done: list[Placed]) -> None:
 
         print_text(document("submit", [_as_job(one) for one in done], []))
         return
+    sweeps = [one for one in done if one.order.sweep]
+    if sweeps:
+        from jobspec.run.sweep_table import submitted
+
+        print_text(submitted([(one.order, one.record) for one in sweeps]))
     lines = []
     for one in done:
+        if one.order.sweep:
+            continue
         place = records.base(one.order.folder, one.record)
         verb = "Submitted" if one.outcome == "submitted" else "Found (the answer to an earlier submit was lost)"
         lines += [

@@ -99,6 +99,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
     processes = arguments.processes * (4 if arguments.all_ranks else 1)
     return Options(
         target=arguments.target,
+        point=arguments.point,
         nodes=arguments.nodes,
         environment=environment,
         fakes=dict(map(_fake, arguments.fake_file)),

@@ -11,6 +11,7 @@ def all_codes() -> dict[str, Code]:
     from jobspec.rules import allow
     from jobspec.schema import codes as schema
     from jobspec.spec import codes as references
+    from jobspec.sweep import codes as sweeps
     from jobspec.syntax import codes as syntax
     from jobspec.syntax import file_codes as files
     from jobspec.targets import codes as targets
@@ -22,6 +23,7 @@ def all_codes() -> dict[str, Code]:
         *(rule.kind for rule in (*rules.RULES, *rules.STEP_RULES)),
         *allow.CODES,
         *references.CODES,
+        *sweeps.CODES,
         *targets.CODES,
     ]
     return {code.code: code for code in sorted(found, key=lambda one: one.code)}

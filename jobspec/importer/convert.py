@@ -17,6 +17,7 @@ from jobspec.importer.settled import filled, stand_in
 from jobspec.importer.shell_tree import ImportFailedError, mark_placeholders
 from jobspec.importer.site import Site, propose_cluster, with_cluster
 from jobspec.importer.state import GaveUpError
+from jobspec.importer.sweep_task import one_task
 from jobspec.importer.verdict import KEYS, check, ordered, own_variables, whole
 from jobspec.spec.environment import names_secret, redact
 from jobspec.spec.model import Spec
@@ -78,6 +79,8 @@ def convert(wanted: Wanted) -> Result:
     """
     holes, report = Holes(), Report()
     report.show = holes.show
+    text, given = one_task(wanted.text, wanted.given, report)
+    wanted = wanted._replace(text=text, given=given)
     try:
         script, text = _follow(wanted, holes, report)
         imported = _read(script, text, wanted, holes, report)

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from jobspec.run import record as records
+from jobspec.run.jobs import Job
 from jobspec.run.order import Order
 from jobspec.run.outlook import Outlook
-from jobspec.run.record import Record
+from jobspec.run.record import Record, SweepOf
+from jobspec.run.sweeps import member_of
 
 
 def document(verb: str, jobs: Sequence[object], notes: Sequence[str]) -> str:
@@ -33,6 +35,7 @@ def submitted(order: Order, record: Record, outcome: str) -> dict[str, Any]:
         "manifest": record.manifest,
         "digest": record.digest,
         "options": list(record.options),
+        "sweep": _sweep(order.sweep),
     }
 
 
@@ -40,7 +43,7 @@ def seen(one: Outlook, outcome: str | None = None) -> dict[str, Any]:
     """Return a job as it is."""
     job, record, how_far = one.job, one.job.record, one.progress
     return {
-        "job": job.label,
+        "job": job.label or None,
         "name": job.name,
         "outcome": outcome,
         "state": job.state,
@@ -67,9 +70,20 @@ def seen(one: Outlook, outcome: str | None = None) -> dict[str, Any]:
         "log": job.log,
         "script": job.place and job.place + ".sh",
         "record": job.place and job.place + ".json",
-        "manifest": record and record.manifest,
-        "digest": record and record.digest,
+        "manifest": (record and record.manifest) or None,
+        "digest": (record and record.digest) or None,
+        "sweep": _member(job) if job.sweep else None,
     }
+
+
+def _sweep(sweep: SweepOf | None) -> dict[str, Any] | None:
+    points = [{"name": name, "values": dict(values)} for name, values in sweep.points] if sweep else []
+    return {"name": sweep.name, "points": points} if sweep else None
+
+
+def _member(job: Job) -> dict[str, Any] | None:
+    member = member_of(job)
+    return _sweep(SweepOf(member.sweep, ((member.point, member.values),)))
 
 
 def finite(value: float | None) -> float | None:

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from jobspec.run import record as records
-from jobspec.run.record import Record, identity
+from jobspec.run.record import Record, SweepOf, identity
+from jobspec.run.sweeps import UNSUBMITTED, named, recorded, sweep_of
 from jobspec.slurm import sacct, squeue
 from jobspec.slurm.programs import SlurmError
 from jobspec.slurm.squeue import Queued
@@ -28,6 +29,7 @@ class Job(NamedTuple):
         state: Slurm's word, or ``FORGOTTEN``.
         end: Unix seconds; of a job that runs the time of its limit.
         log: the path of its output; ``None`` where nobody knows.
+        sweep: the name of the sweep that it belongs to.
 
     """
 
@@ -48,11 +50,12 @@ class Job(NamedTuple):
     log: str | None = None
     is_ours: bool = False
     record: Record | None = None
+    sweep: str | None = None
 
     @property
     def has_ended(self) -> bool:
         """Whether it will not run any more."""
-        return self.state in squeue.ENDED or self.state == FORGOTTEN
+        return self.state in squeue.ENDED or self.state in (FORGOTTEN, UNSUBMITTED)
 
     @property
     def place(self) -> str | None:
@@ -62,11 +65,15 @@ class Job(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What a user has named: IDs, names, and the jobs of manifests by name and log folder; nothing is all."""
+    """What a user has named: IDs, names, and the jobs of manifests by name and log folder; nothing is all.
+
+    ``points`` are those of the manifests that are points of a sweep, with the sweep that they belong to.
+    """
 
     ids: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     manifests: tuple[tuple[str, str], ...] = ()
+    points: tuple[tuple[str, SweepOf], ...] = ()
 
     @property
     def is_all(self) -> bool:
@@ -90,16 +97,23 @@ def find(wanted: Wanted, *, everything: bool = False) -> Found:
     Raises:
         SlurmError: squeue is not there, or does not answer.
     """
-    jobs = [of_queue(one) for one in _ask(wanted) if _is_meant(one, wanted)]
+    queued = [one for one in _ask(wanted) if _is_meant(one, wanted)]
+    of_words = _ask_sweeps(wanted, queued)
+    jobs = [of_queue(one) for one in [*queued, *(one for found in of_words.values() for one in found)]]
     known = {job.label.partition("_")[0] for job in jobs}
-    jobs += [_of_record(folder, name, number) for name, folder, number in _recorded(wanted, known, everything)]
+    places = [*_recorded(wanted, known, everything)]
+    places += [place for word, found in of_words.items() if word == sweep_of(found[0]) for place in recorded(found)]
+    jobs += [job for name, folder, number in places for job in _of_record(folder, name, number)]
     jobs += [Job(label=one, number=one, name="", state=FORGOTTEN) for one in _unknown(wanted, jobs)]
     notes = _ask_accounts(jobs)
     # An ID that nobody knows anything of is no job.
     jobs = [job for job in jobs if job.name or job.state != FORGOTTEN]
-    missing = [*_unknown(wanted, jobs), *(name for name in wanted.names if not any(job.name == name for job in jobs))]
-    missing += [name for name, _ in wanted.manifests if not any(job.name == name for job in jobs)]
+    names = {job.name for job in jobs}
+    missing = [*_unknown(wanted, jobs), *(name for name in wanted.names if name not in names and name not in of_words)]
+    points = dict(wanted.points)
+    missing += [name for name, _ in wanted.manifests if name not in names and name not in points]
     kept = jobs if everything or wanted.is_all else _last_of_each(jobs, wanted)
+    kept += [_unsubmitted(name, sweep) for name, sweep in wanted.points if name not in names]
     return Found(tuple(sorted(kept, key=_age)), tuple(notes), tuple(missing))
 
 
@@ -122,6 +136,7 @@ def of_queue(one: Queued) -> Job:
         log=one.log,
         exit_code=one.exit_code if one.has_ended else None,
         is_ours=identity(one.comment) is not None,
+        sweep=sweep_of(one),
     )
 
 
@@ -157,16 +172,37 @@ def _recorded(wanted: Wanted, known: set[str], everything: bool) -> Iterable[tup
         yield from ((name, folder, number) for number in (numbers if everything else numbers[-1:]))
 
 
-def _of_record(folder: str, name: str, number: str) -> Job:
-    return Job(
-        label=number,
-        number=number,
-        name=name,
-        state=FORGOTTEN,
-        log=os.path.join(folder, f"{name}_{number}.out"),
-        is_ours=True,
-        record=records.read(os.path.join(folder, f"{name}_{number}.json")),
-    )
+def _ask_sweeps(wanted: Wanted, queued: Sequence[Queued]) -> dict[str, list[Queued]]:
+    """Return the jobs of each name that is none of a job: the name of a sweep, or of a point of one."""
+    known = {one.name for one in queued}
+    found = {word: named(word) for word in wanted.names if word not in known}
+    return {word: jobs for word, jobs in found.items() if jobs}
+
+
+def _of_record(folder: str, name: str, number: str) -> list[Job]:
+    """Return the job of a record; of an array of a sweep its tasks."""
+    record = records.read(os.path.join(folder, f"{name}_{number}.json"))
+    sweep = record.sweep if record else None
+    is_array = sweep is not None and sweep.name == name
+    labels = [f"{number}_{task}" for task in range(len(sweep.points))] if sweep and is_array else [number]
+    return [
+        Job(
+            label=label,
+            number=label,
+            name=name,
+            state=FORGOTTEN,
+            log=os.path.join(folder, f"{name}_{label}.out"),
+            is_ours=True,
+            record=record,
+            sweep=sweep.name if sweep else None,
+        )
+        for label in labels
+    ]
+
+
+def _unsubmitted(name: str, sweep: SweepOf) -> Job:
+    record = Record(name, "", None, "", "", "", (), None, "", "", (), sweep=sweep)
+    return Job(label="", number="", name=name, state=UNSUBMITTED, is_ours=True, record=record, sweep=sweep.name)
 
 
 def _unknown(wanted: Wanted, jobs: Sequence[Job]) -> list[str]:
@@ -203,12 +239,14 @@ def _ask_accounts(jobs: list[Job]) -> list[str]:
 def _last_of_each(jobs: Sequence[Job], wanted: Wanted) -> list[Job]:
     """Return what was named by its ID, and of each name what waits or runs, or else the last one."""
     kept = []
-    by_name: dict[tuple[str, str | None], list[Job]] = {}
+    by_name: dict[tuple[str, str | None, str], list[Job]] = {}
     for job in jobs:
         if job.label in wanted.ids or job.label.partition("_")[0] in wanted.ids:
             kept.append(job)
         else:
-            by_name.setdefault((job.name, job.log and os.path.dirname(job.log)), []).append(job)
+            # Of an array that is a sweep each task is a point: some may have been submitted anew.
+            task = job.label.partition("_")[2] if job.sweep else ""
+            by_name.setdefault((job.name, job.log and os.path.dirname(job.log), task), []).append(job)
     for group in by_name.values():
         active = [job for job in group if not job.has_ended]
         newest = max(int(job.label.partition("_")[0]) for job in group)

@@ -11,7 +11,7 @@ from jobspec import __version__
 from jobspec.driver import Compiled
 from jobspec.ir.plan import JobHeader
 from jobspec.run import provenance
-from jobspec.run.record import Record
+from jobspec.run.record import Record, SweepOf
 from jobspec.targets.registry import DEFAULT
 
 _DIRECTIVE = re.compile(r"^#SBATCH --([a-z-]+)", re.MULTILINE)
@@ -24,6 +24,8 @@ class Order(NamedTuple):
         manifest: its path, as the user gave it.
         directives: the names of the options in the script.
         digest: of all that was read, and of the kind of script where the command line says it.
+        sweep: the sweep that it is a point, or the array, of.
+        tasks: of an array what sbatch is told in place of the script's ``--array``.
 
     """
 
@@ -35,6 +37,8 @@ class Order(NamedTuple):
     secrets: tuple[str, ...]
     files: tuple[tuple[str, str], ...]
     digest: str
+    sweep: SweepOf | None = None
+    tasks: str | None = None
 
     @property
     def name(self) -> str:
@@ -48,8 +52,13 @@ class Order(NamedTuple):
 
     @property
     def place(self) -> tuple[str, str]:
-        """What a lock is for: a name in a folder."""
-        return self.folder, self.name
+        """What a lock is for: a name in a folder; that of the sweep, which is submitted as a whole."""
+        return self.folder, self.sweep.name if self.sweep else self.name
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What tells it from all other orders: its folder, its name and what it is made of."""
+        return self.folder, self.name, self.digest
 
     def own(self, option: str) -> str | None:
         """Return the value that the manifest has for an option of sbatch."""
@@ -111,6 +120,7 @@ def record(order: Order, git: tuple[str, bool] | None) -> Record:
         version=__version__,
         target=order.target,
         options=(),
+        sweep=order.sweep,
     )
 
 
@@ -124,5 +134,6 @@ def options(order: Order, comment: str, *, dependency: str | None, hold: bool, f
     # The secrets are inherited; a variable SBATCH_EXPORT of the user's would keep them away.
     words = ["--export=ALL", f"--comment={own + ' ' if own else ''}{comment}"]
     words += [f"--dependency={dependency}"] if dependency else []
+    words += [f"--array={order.tasks}"] if order.tasks else []
     words += ["--kill-on-invalid-dep=yes"] if follows else []
     return words + (["--hold"] if hold else [])

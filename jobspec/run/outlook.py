@@ -32,6 +32,8 @@ class Outlook(NamedTuple):
     def reason(self) -> str:
         """Why it waits or has ended, in plain words."""
         job = self.job
+        if job.state == "UNSUBMITTED":
+            return ""
         if job.state == "FORGOTTEN":
             return "Slurm knows it no more"
         if job.state == "CANCELLED" and job.record and job.record.cancelled_at:
@@ -54,7 +56,12 @@ def of_jobs(jobs: Sequence[Job]) -> list[Outlook]:
             found = dict(zip((job.label for job in read), pool.map(_progress, read), strict=True))
     else:
         found = {job.label: _progress(job) for job in read}
-    return [_outlook(with_record(job) if few else job, found.get(job.label)) for job in jobs]
+    kept: dict[str | None, Job] = {}  # the record of an array is that of all its tasks
+    for job in jobs:
+        if (few or job.sweep) and job.place not in kept:
+            kept[job.place] = with_record(job)
+    known = [job._replace(record=job.record or kept[job.place].record) if job.place in kept else job for job in jobs]
+    return [_outlook(job, found.get(job.label)) for job in known]
 
 
 def _progress(job: Job) -> Progress | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from jobspec.files import Staging
@@ -16,10 +17,18 @@ from jobspec.files import Staging
 SCHEMA = "jobspec/record/v1"
 _COMMENT = re.compile(
     r"jobspec/(?P<version>\S+) id=(?P<nonce>[0-9a-f]{12}) manifest=(?P<digest>[0-9a-f]{12})"
-    r"(?: git=(?P<commit>[0-9a-f]{12})(?P<dirty>\+?))?"
+    r"(?: git=(?P<commit>[0-9a-f]{12})(?P<dirty>\+?))?(?: sweep=(?P<sweep>[A-Za-z0-9._-]+))?"
 )
 #: Between a job's name and the nonce, while its ID is not known; no ID begins so.
 _PENDING = "submit-"
+_PENDING_FILE = re.compile(r"(.+)_submit-[0-9a-f]{12}\.json")
+
+
+class SweepOf(NamedTuple):
+    """The sweep that a job belongs to, and its points with their values: one, or those of an array by their tasks."""
+
+    name: str
+    points: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 
 
 class Record(NamedTuple):
@@ -36,6 +45,7 @@ class Record(NamedTuple):
             is not tracked; ``None`` where there is no repository.
         options: what sbatch was told besides the script.
         cancelled_at: when `jobspec cancel` ended it.
+        sweep: ``None`` where the manifest is that of one job.
 
     """
 
@@ -51,12 +61,14 @@ class Record(NamedTuple):
     target: str
     options: tuple[str, ...]
     cancelled_at: str | None = None
+    sweep: SweepOf | None = None
 
     @property
     def comment(self) -> str:
         """What the job's comment says: short, and read by ``identity``."""
         git = f" git={self.git[0][:12]}{'+' if self.git[1] else ''}" if self.git else ""
-        return f"jobspec/{self.version} id={self.nonce} manifest={self.digest[:12]}{git}"
+        sweep = f" sweep={self.sweep.name}" if self.sweep else ""
+        return f"jobspec/{self.version} id={self.nonce} manifest={self.digest[:12]}{git}{sweep}"
 
 
 class Identity(NamedTuple):
@@ -64,12 +76,13 @@ class Identity(NamedTuple):
 
     nonce: str
     digest: str
+    sweep: str | None = None
 
 
 def identity(comment: str) -> Identity | None:
     """Return what a comment says, ``None`` where the job is not from here; the user's own words may stand around it."""
     found = _COMMENT.search(comment)
-    return Identity(found["nonce"], found["digest"]) if found else None
+    return Identity(found["nonce"], found["digest"], found["sweep"]) if found else None
 
 
 def base(folder: str, record: Record) -> str:
@@ -79,9 +92,15 @@ def base(folder: str, record: Record) -> str:
 
 def as_json(record: Record) -> dict[str, Any]:
     """Return a record as its file has it."""
+    fields = record._asdict()
+    points = [{"name": name, "values": dict(values)} for name, values in record.sweep.points] if record.sweep else []
+    if record.sweep:
+        fields["sweep"] = {"name": record.sweep.name, "points": points}
+    else:
+        del fields["sweep"]  # an older jobspec reads the record too
     return {
         "schema": SCHEMA,
-        **record._asdict(),
+        **fields,
         "files": [{"path": path, "sha256": digest} for path, digest in record.files],
         "git": record.git and {"commit": record.git[0], "dirty": record.git[1]},
         "options": list(record.options),
@@ -108,8 +127,13 @@ def read(path: str) -> Record | None:
             return None
         git = data.pop("git")
         files = tuple((one["path"], one["sha256"]) for one in data.pop("files"))
+        sweep = data.pop("sweep", None)
+        points = tuple((one["name"], tuple(one["values"].items())) for one in sweep["points"]) if sweep else ()
         record = Record(
-            **data | {"options": tuple(data["options"])}, files=files, git=git and (git["commit"], git["dirty"])
+            **data | {"options": tuple(data["options"])},
+            files=files,
+            git=git and (git["commit"], git["dirty"]),
+            sweep=sweep and SweepOf(sweep["name"], points),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -127,6 +151,25 @@ def of_folder(folder: str, name: str) -> tuple[list[str], list[str]]:
     start = f"{name}_{_PENDING}"
     pending = [os.path.join(folder, entry) for entry in entries if entry.startswith(start) and entry.endswith(".json")]
     return sorted(numbers, key=int), sorted(pending)
+
+
+def numbers_in(folder: str) -> dict[str, list[str]]:
+    """Return the IDs of all jobs that have a record in a folder, by their names."""
+    found: dict[str, list[str]] = {}
+    with suppress(OSError):
+        for entry in os.listdir(folder):
+            name, _, number = entry.removesuffix(".json").rpartition("_")
+            if entry.endswith(".json") and number.isdigit():
+                found.setdefault(name, []).append(number)
+    return {name: sorted(numbers, key=int) for name, numbers in found.items()}
+
+
+def pending_in(folder: str) -> set[str]:
+    """Return the names that have a pending record in a folder."""
+    try:
+        return {found[1] for entry in os.listdir(folder) if (found := _PENDING_FILE.fullmatch(entry))}
+    except OSError:
+        return set()
 
 
 def _number(path: str, name: str) -> str | None:

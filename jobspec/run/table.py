@@ -20,7 +20,7 @@ def render(found: Sequence[Outlook], *, width: int | None, color: bool) -> str:
     if not found:
         return "no jobs\n"
     text = _whole(found[0]) if len(found) == 1 else _table(found, width)
-    return _coloured(text, found) if color else text
+    return coloured(text, found) if color else text
 
 
 def clock(moment: int) -> str:
@@ -130,7 +130,8 @@ def _cut(line: str, width: int | None) -> str:
     return line if width is None or len(line) <= width else line[: width - 1] + "…"
 
 
-def _coloured(text: str, found: Sequence[Outlook]) -> str:
+def coloured(text: str, found: Sequence[Outlook]) -> str:
+    """Return a text with the words of the jobs' states in colour."""
     for name in {one.job.state for one in found}:
         word = name.lower().replace("_", " ")
         text = text.replace(word, f"\x1b[{_COLOURS.get(name, '31')}m{word}\x1b[0m", -1 if len(found) > 1 else 1)

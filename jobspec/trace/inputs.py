@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from jobspec.ir.plan import Plan
 
 _SPOOLED = "/var/spool/slurmd/job01000/slurm_script"  # sbatch runs a copy: $0 is not the script's own path
+_TASK = "SLURM_ARRAY_TASK_ID"
 _SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
 _CLIENT = re.compile(r"(?:^|[\s;&|(`])(?:exec\s+)?(?:salloc|sbatch)\b", re.MULTILINE)
 
@@ -38,6 +39,7 @@ class Options(NamedTuple):
     """What the command line says of a run; ``folder`` is where ``sbatch`` is called, the script's own by default."""
 
     target: str | None = None
+    point: str | None = None  # of a sweep
     nodes: int | None = None
     environment: dict[str, str] = {}  # noqa: RUF012 (never changed)
     fakes: dict[str, str] = {}  # noqa: RUF012
@@ -83,6 +85,9 @@ def _traced(path: str, given: _Input, options: Options) -> dict[str, Any]:
     secrets = {name: f"secret-of-{name}" for name in given.secrets}
     # With --export=NONE or a list nothing of the user's shell comes along (sbatch(1)).
     environment = secrets | options.environment if _exports_all(job) else {}
+    task = options.environment.get(_TASK)
+    if task is not None and _TASK in job["slurm"]:  # which task of the array is meant; else the first one
+        job["slurm"][_TASK] = task
     batch = layout.batch_environment(job["nodes"]) if job["kind"] == "batch" else {}
     job["slurm"] |= batch
     cwd = str(job["options"].get("chdir", SUBMIT_FOLDER))
@@ -120,7 +125,7 @@ def is_manifest(path: str) -> bool:
 def _manifest(path: str, options: Options) -> _Input:
     from jobspec.driver import Session  # a script needs no compiler
 
-    compiled = Session().compile(path, options.target)
+    compiled = Session().compile_one(path, options.target, options.point)
     if compiled.script is None or compiled.plan is None:
         raise TraceError("it does not compile", (compiled.sink,))
     plan = compiled.plan
@@ -131,7 +136,7 @@ def _manifest(path: str, options: Options) -> _Input:
     fakes |= at_its_end(plan)
     text = compiled.script.text
     if options.unsafe:
-        text = re.sub(r"^require .*\n", "", text, flags=re.MULTILINE)
+        text = re.sub(r"^ *require .*\n", "", text, flags=re.MULTILINE)
     return _Input("manifest", text, plan.secrets, fakes, None)
 
 
@@ -168,7 +173,7 @@ def _required(text: str) -> dict[str, str]:
     if "\n# Compiled by jobspec:" not in text:
         return {}
     found: dict[str, str] = {}
-    for line in re.findall(r"^require (.*)", text, re.MULTILINE):
+    for line in re.findall(r"^ *require (.*)", text, re.MULTILINE):
         words = shlex.split(line) if "$'" not in line else []
         found |= {f"{word.rstrip('/')}/": "" for word in words if word.startswith("/")}
     return found

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from jobspec.driver import Session
 from tests.conftest import job
+from tests.golden_files import JOBS
 from tests.importer.helpers import ROOT, meaning, recompiled
 
-MANIFESTS = sorted((ROOT / "manifests").glob("*.yaml"))
+MANIFESTS = JOBS
 SBATCH_TARGETS = ("srun-native", "torchrun")
 PAIRS = [
     (path.stem, target)

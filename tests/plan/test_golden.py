@@ -19,7 +19,7 @@ from jobspec.layouts.tables import Page
 from jobspec.schema.registry import load
 from jobspec.source import Source
 from jobspec.spec.model import Spec
-from tests.golden_files import ROOT, GoldenFile
+from tests.golden_files import JOBS, ROOT, GoldenFile
 from tests.plan.jobs import manifest
 
 NAMES = (
@@ -27,7 +27,7 @@ NAMES = (
     *("qwen3-8b-pretrain", "qwen3-30b-gb200-pretrain", "llama3-70b-interleaved-pretrain"),
 )
 SUGGESTED = ("glm45v-sft", "llama3-70b-interleaved-pretrain", "qwen3-30b-mlm-torchrun")
-ALL = sorted(path.stem for path in (ROOT / "manifests").glob("*.yaml"))
+ALL = [path.stem for path in JOBS]
 
 
 class GoldenPlan(GoldenFile):

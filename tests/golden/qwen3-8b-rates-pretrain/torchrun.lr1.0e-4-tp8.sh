@@ -1,0 +1,156 @@
+#!/bin/bash
+# qwen3-8b-rates-lr1.0e-4-tp8: pretrain with Megatron Bridge, recipe qwen3_8b_pretrain_16gpu_h100_bf16_config
+# A sweep of twelve jobs, four learning rates on three layouts. Each saves to a folder of its own.
+#
+# Nodes:  2 nodes of 8 GPUs
+# Layout: tp 8, pp 1, cp 1, ep 1, etp 8, dp 2, sequence parallel
+# Batch:  1024 samples a step: dp 2, micro batch 1, 512 microbatches, 4096 tokens a sample
+#
+# Slurm does not make the folder of --output, and without it the job ends at once and leaves no log. So:
+#   mkdir -p /lustre/example/logs
+#   sbatch THIS_SCRIPT
+#
+# Compiled by jobspec: change the manifest, not this text.
+
+#SBATCH --job-name=qwen3-8b-rates-lr1.0e-4-tp8
+#SBATCH --account=llm
+#SBATCH --partition=batch
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --gpus-per-node=8
+#SBATCH --mem=0
+#SBATCH --time=4:00:00
+#SBATCH --exclusive
+#SBATCH --output=/lustre/example/logs/%x_%j.out
+#SBATCH --open-mode=append
+
+set -euo pipefail
+
+# An option on sbatch's command line wins over the lines above, but the layout below is made for these nodes.
+((SLURM_JOB_NUM_NODES == 2 && SLURM_NTASKS == 2)) || {
+  echo "$SLURM_JOB_NAME: compiled for --nodes=2 --ntasks=2," \
+    "but the job has --nodes=$SLURM_JOB_NUM_NODES --ntasks=$SLURM_NTASKS" >&2
+  exit 1
+}
+
+# What the launch needs to be there; what is missing is named here, before anything starts.
+require() {
+  [[ -e $1 ]] || {
+    echo "$SLURM_JOB_NAME: $1 does not exist on $SLURMD_NODENAME" >&2
+    exit 1
+  }
+}
+require /lustre/example/images/nemo-bridge.sqsh
+require /lustre
+require /lustre/example/src/Megatron-Bridge
+require /lustre/example/data/dclm/dclm_01_01_text_document.idx
+
+# Caches that all nodes share: what one prepares, the others find.
+export HF_HOME=/lustre/example/cache/huggingface
+export UV_CACHE_DIR=/lustre/example/cache/uv
+export NEMO_HOME=/lustre/example/cache/nemo
+
+# The log holds what a rank said last, also when it is killed.
+export PYTHONUNBUFFERED=1
+
+# Free the buffers of collectives as they finish.
+export TORCH_NCCL_AVOID_RECORD_STREAMS=1
+
+# No reduction inside of NVSwitch: it takes memory of each GPU.
+export NCCL_NVLS_ENABLE=0
+
+# From the cluster file and the manifest.
+export NCCL_IB_TIMEOUT=19
+export TOKENIZERS_PARALLELISM=False
+
+# The ranks meet on the first node. The port lies below the range of short-lived ports, and follows the job's ID, since
+# jobs that share a node need different ones.
+hosts="$(scontrol show hostnames "$SLURM_JOB_NODELIST")"
+export MASTER_ADDR="${hosts%%$'\n'*}"
+export MASTER_PORT="$((15000 + SLURM_JOB_ID % 17000))"
+
+echo "$SLURM_JOB_NAME: job $SLURM_JOB_ID on $SLURM_JOB_NUM_NODES nodes, meeting at $MASTER_ADDR:$MASTER_PORT"
+
+# Warm-up: one task fills the shared uv cache, so that the nodes below install from it instead of all building wheels.
+IFS= read -r -d '' warmup_program <<'JOBSPEC_WARMUP' || true
+set -euo pipefail
+
+cd /opt/Megatron-Bridge
+exec uv sync
+JOBSPEC_WARMUP
+
+srun \
+  --mpi=pmix \
+  --export=ALL \
+  --nodes=1 \
+  --ntasks=1 \
+  --ntasks-per-node=1 \
+  --container-image=/lustre/example/images/nemo-bridge.sqsh \
+  --container-mounts=/lustre:/lustre,/lustre/example/src/Megatron-Bridge:/opt/Megatron-Bridge \
+  --no-container-mount-home \
+  --container-writable \
+  --container-env=HF_HOME,UV_CACHE_DIR,NEMO_HOME,PYTHONUNBUFFERED,TORCH_NCCL_AVOID_RECORD_STREAMS,NCCL_NVLS_ENABLE,NCCL_IB_TIMEOUT,TOKENIZERS_PARALLELISM,MASTER_ADDR,MASTER_PORT \
+  bash -c "$warmup_program" warmup
+
+# What each node runs: torchrun, which starts the ranks. It is read as it stands, so a variable in it is
+# the task's own.
+IFS= read -r -d '' rank_program <<'JOBSPEC_RANK' || true
+set -euo pipefail
+
+cd /opt/Megatron-Bridge
+uv sync
+exec uv run --no-sync python -m torch.distributed.run \
+  --nproc_per_node=8 \
+  --nnodes="$SLURM_JOB_NUM_NODES" \
+  --node_rank="$SLURM_NODEID" \
+  --master_addr="$MASTER_ADDR" \
+  --master_port="$MASTER_PORT" \
+  scripts/training/run_recipe.py \
+  --recipe qwen3_8b_pretrain_16gpu_h100_bf16_config \
+  --mode pretrain \
+  --dataset megatron-indexed \
+  model.tensor_model_parallel_size=8 \
+  model.pipeline_model_parallel_size=1 \
+  model.virtual_pipeline_model_parallel_size=null \
+  model.context_parallel_size=1 \
+  model.expert_model_parallel_size=1 \
+  model.expert_tensor_parallel_size=8 \
+  model.sequence_parallel=true \
+  checkpoint.save=/lustre/example/results/qwen3-8b-rates/lr1.0e-4-tp8 \
+  checkpoint.load=/lustre/example/results/qwen3-8b-rates/lr1.0e-4-tp8 \
+  train.micro_batch_size=1 \
+  train.global_batch_size=1024 \
+  train.train_iters=2000 \
+  dataset.seq_length=4096 \
+  optimizer.lr=0.0001 \
+  optimizer.min_lr=1e-05 \
+  scheduler.lr_warmup_iters=100 \
+  scheduler.lr_decay_iters=2000 \
+  dataset.blend='[[/lustre/example/data/dclm/dclm_01_01_text_document],null]' \
+  dataset.split='"9999,8,2"' \
+  dataset.path_to_cache=/lustre/example/cache/index \
+  checkpoint.save_interval=500 \
+  train.exit_duration_in_mins=225 \
+  logger.log_interval=10 \
+  logger.tensorboard_dir=/lustre/example/results/qwen3-8b-rates/lr1.0e-4-tp8/tensorboard
+JOBSPEC_RANK
+
+# Launch. --container-env: without it a variable that the image sets would win over the one set here.
+launch_log="/lustre/example/logs/qwen3-8b-rates-lr1.0e-4-tp8_$SLURM_JOB_ID.log"
+launch_exit=0
+srun \
+  --mpi=pmix \
+  --export=ALL \
+  --container-image=/lustre/example/images/nemo-bridge.sqsh \
+  --container-mounts=/lustre:/lustre,/lustre/example/src/Megatron-Bridge:/opt/Megatron-Bridge \
+  --no-container-mount-home \
+  --container-writable \
+  --container-env=HF_HOME,UV_CACHE_DIR,NEMO_HOME,PYTHONUNBUFFERED,TORCH_NCCL_AVOID_RECORD_STREAMS,NCCL_NVLS_ENABLE,NCCL_IB_TIMEOUT,TOKENIZERS_PARALLELISM,MASTER_ADDR,MASTER_PORT \
+  bash -c "$rank_program" rank 2>&1 |
+  tee -a "$launch_log" || launch_exit="${PIPESTATUS[0]}"
+
+echo "$SLURM_JOB_NAME: the last losses of $launch_log"
+grep -saE 'iteration +[0-9]+/' "$launch_log" | grep -aiE 'lm loss|reduced_train_loss' | tail -n 25 || true
+
+# The launch's own exit code is the job's, whatever tee and the report did.
+exit "$launch_exit"
