@@ -315,7 +315,7 @@ def test_zero_limit_of_a_partition_is_the_clusters_fault(compile_job: Any) -> No
     ("sections", "helps"),
     [
         ({"nodes": 3}, ["`nodes` belongs in `resources`"]),
-        ({"names": "x"}, []),
+        ({"nname": "x"}, []),
         ({"framework": "megatron-bridge"}, ["did you mean `bridge`?"]),
         ({"resources": {"nodes": 16, "time": 30}}, ["for instance `time: 24:00:00`"]),
         ({"env": {"A": 30}}, ["write it in quotes, as text"]),

@@ -56,11 +56,11 @@ def test_wrong_usage(arguments: list[str], message: str) -> None:
 
 def test_unknown_facts_end_a_search_only() -> None:
     """Where facts are missing the plan is shown, what is missing is named, and nothing is suggested."""
-    done = jobspec("plan", str(ROOT / "manifests" / "deepseek-v3-pretrain.yaml"), "--suggest")
+    done = jobspec("plan", str(ROOT / "manifests" / "nemotron3-super-sft.yaml"), "--suggest")
 
     assert done.returncode == 1
     assert "Not known" in done.stdout
-    assert "it is not known: model.hidden_size" in done.stderr
+    assert "it is not known: model.num_layers" in done.stderr
 
 
 def test_wrong_layout_is_replaced(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_each_step_has_its_own() -> None:
 
 def test_unknown_facts_are_named() -> None:
     """What is not known is named, and the rest is there."""
-    numbers = numbers_of(manifest("deepseek-v3-pretrain"))
+    numbers = numbers_of(manifest("nemotron3-super-sft"))
 
     assert "model.hidden_size" in numbers.missing
     assert not numbers.estimate.stages

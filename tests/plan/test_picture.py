@@ -98,9 +98,9 @@ def test_steps_and_commands() -> None:
 
 def test_unknown_memory_is_said() -> None:
     """Where facts are missing the bars are, too, and the picture names what is."""
-    _, texts = drawn(picture([numbers_of(manifest("deepseek-v3-pretrain"))]))
+    _, texts = drawn(picture([numbers_of(manifest("nemotron3-super-sft"))]))
 
-    assert any(text.startswith("Not known: model.hidden_size") for text in texts)
+    assert any(text.startswith("Not known: model.num_layers") for text in texts)
 
 
 def test_picture_of_the_guide() -> None:
