@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from contextlib import ExitStack
 from typing import NamedTuple
 
 from jobspec.commands.output import print_diagnostics, print_text, say_usage
 from jobspec.driver import Session
+from jobspec.host import slurm_host
 from jobspec.run import dependency, lock, provenance, recovery, submission
 from jobspec.run import order as orders
 from jobspec.run import record as records
 from jobspec.run.dependency import DependencyError
 from jobspec.run.order import Order, OrderError
 from jobspec.run.record import Record, identity
+from jobspec.shell.words import show
 from jobspec.slurm import squeue
 from jobspec.slurm.programs import SlurmError
 from jobspec.slurm.squeue import Queued
@@ -45,11 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         return say_usage(str(error))
     if found is None:
         return 1
-    unset = [
-        f"{one.manifest}: the secret {name} is not set in this shell" for one in found for name in one.missing_secrets
-    ]
-    if unset:
-        sys.stderr.write("".join(f"jobspec: error: {line}\n" for line in unset))
+    if _misses_secrets(found):
         return 1
     if arguments.dry_run:
         from jobspec.run.rehearsal import rehearse
@@ -70,6 +67,15 @@ def run(arguments: argparse.Namespace) -> int:
         raise
     _say(arguments, done)
     return 0
+
+
+def _misses_secrets(found: list[Order]) -> bool:
+    """Say which secrets have no value where sbatch is called: they reach the job by inheritance alone."""
+    there = slurm_host().name
+    where = f"on {there}, in the environment of a login shell" if there else "in this shell"
+    unset = [f"{one.manifest}: the secret {name} is not set {where}" for one in found for name in one.missing_secrets]
+    sys.stderr.write("".join(f"jobspec: error: {line}\n" for line in unset))
+    return bool(unset)
 
 
 def _orders(arguments: argparse.Namespace) -> list[Order] | None:
@@ -97,7 +103,7 @@ def _submit_all(
     with ExitStack() as stack:
         held = {}
         for place in sorted({one.place for one in found}):
-            os.makedirs(place[0], exist_ok=True)
+            slurm_host().make_folder(place[0])
             held[place] = stack.enter_context(lock.hold(*place, arguments.timeout))
         recovered: dict[tuple[str, str, str], Record] = {}
         for place in held:
@@ -140,7 +146,7 @@ def _recover(folder: str, name: str) -> dict[tuple[str, str, str], Record]:
         record = records.read(path)
         if record is None:  # not ours to judge
             continue
-        age = max(0.0, _now() - os.stat(path).st_mtime)
+        age = max(0.0, slurm_host().now() - slurm_host().modified(path))
         if age < recovery.GRACE:
             sys.stderr.write(f"jobspec: {name}: a submit of {record.at} got no answer; looking for its job\n")
         job = recovery.find(folder, record, age=age)
@@ -152,19 +158,8 @@ def _recover(folder: str, name: str) -> dict[tuple[str, str, str], Record]:
     return found
 
 
-def _now() -> float:
-    import time
-
-    return time.time()
-
-
 def _mine(jobs: list[Queued]) -> list[Queued]:
-    import pwd
-
-    try:
-        user = pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        user = str(os.getuid())
+    user = slurm_host().user
     return [job for job in jobs if job.user == user]
 
 
@@ -218,6 +213,7 @@ def _say(arguments: argparse.Namespace, done: list[Placed]) -> None:
         print_text(document("submit", [_as_job(one) for one in done], []))
         return
     lines = []
+    host = f" --host {show(slurm_host().name)}" if slurm_host().name else ""
     for one in done:
         place = records.base(one.order.folder, one.record)
         verb = "Submitted" if one.outcome == "submitted" else "Found (the answer to an earlier submit was lost)"
@@ -225,8 +221,8 @@ def _say(arguments: argparse.Namespace, done: list[Placed]) -> None:
             f"{verb} job {one.record.job}: {one.order.name}, {one.order.size}\n",
             f"  log      {place}.out\n",
             f"  script   {place}.sh\n",
-            f"  watch    jobspec status {one.record.job} --watch\n",
-            f"  follow   jobspec logs {one.record.job} --follow\n",
+            f"  watch    jobspec status {one.record.job} --watch{host}\n",
+            f"  follow   jobspec logs {one.record.job} --follow{host}\n",
         ]
     print_text("".join(lines))
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from jobspec import __version__
 from jobspec.driver import Compiled
+from jobspec.host import slurm_host
 from jobspec.ir.plan import JobHeader
 from jobspec.run import provenance
 from jobspec.run.record import Record
@@ -64,7 +65,8 @@ class Order(NamedTuple):
     @property
     def missing_secrets(self) -> list[str]:
         """The secrets that the environment has no value for; they reach the job by inheritance alone."""
-        return [name for name in self.secrets if not os.environ.get(name)]
+        have = slurm_host().have_values(self.secrets) if self.secrets else set()
+        return [name for name in self.secrets if name not in have]
 
 
 class OrderError(Exception):

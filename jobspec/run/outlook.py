@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+from jobspec.host import slurm_host
 from jobspec.run import progress
-from jobspec.run.jobs import Job, with_record
+from jobspec.run.jobs import Job, with_records
 from jobspec.run.progress import Progress
 from jobspec.slurm.reasons import in_words
 
@@ -48,19 +47,13 @@ def of_jobs(jobs: Sequence[Job]) -> list[Outlook]:
         for job in jobs
         if job.log and (job.label in ended if job.has_ended else job.state != "PENDING" or job.restarts)
     ]
-    few = len(jobs) <= _ENDED
-    if len(read) > 1:
-        with ThreadPoolExecutor(min(16, len(read))) as pool:  # files of a shared file system: the wait is not ours
-            found = dict(zip((job.label for job in read), pool.map(_progress, read), strict=True))
-    else:
-        found = {job.label: _progress(job) for job in read}
-    return [_outlook(with_record(job) if few else job, found.get(job.label)) for job in jobs]
+    seen = progress.of_logs([job.log for job in read if job.log])
+    found = dict(zip((job.label for job in read), seen, strict=True))
+    known = with_records(jobs) if len(jobs) <= _ENDED else jobs
+    now = slurm_host().now() if read else 0.0
+    return [_outlook(job, found.get(job.label), now) for job in known]
 
 
-def _progress(job: Job) -> Progress | None:
-    return progress.of_log(job.log) if job.log else None
-
-
-def _outlook(job: Job, seen: Progress | None) -> Outlook:
+def _outlook(job: Job, seen: Progress | None, now: float) -> Outlook:
     left = seen.left if seen and job.state == "RUNNING" else None
-    return Outlook(job, seen, None if left is None else int(time.time() + left))
+    return Outlook(job, seen, None if left is None else int(now + left))

@@ -11,7 +11,7 @@ import os
 import re
 from typing import Any, NamedTuple
 
-from jobspec.files import Staging
+from jobspec.host import slurm_host
 
 SCHEMA = "jobspec/record/v1"
 _COMMENT = re.compile(
@@ -94,16 +94,23 @@ def write(folder: str, record: Record) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    with Staging() as staging:
-        text = json.dumps(as_json(record), indent=2, ensure_ascii=False) + "\n"
-        staging.write(base(folder, record) + ".json", text, executable=False)
+    text = json.dumps(as_json(record), indent=2, ensure_ascii=False) + "\n"
+    slurm_host().write(base(folder, record) + ".json", text, executable=False)
 
 
 def read(path: str) -> Record | None:
     """Return the record of a file, ``None`` where it is none or is not there."""
     try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
+        text = slurm_host().read(path).data
+    except OSError:
+        return None
+    return parse(path, text)
+
+
+def parse(path: str, text: bytes) -> Record | None:
+    """Return the record that a file's text is, ``None`` where it is none."""
+    try:
+        data = json.loads(text)
         if data.pop("schema") != SCHEMA:
             return None
         git = data.pop("git")
@@ -111,7 +118,7 @@ def read(path: str) -> Record | None:
         record = Record(
             **data | {"options": tuple(data["options"])}, files=files, git=git and (git["commit"], git["dirty"])
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
     number = _number(path, record.name)
     return record._replace(job=number) if number else record  # the name is right where the disk was full for the rest
@@ -120,7 +127,7 @@ def read(path: str) -> Record | None:
 def of_folder(folder: str, name: str) -> tuple[list[str], list[str]]:
     """Return the IDs of the jobs with a name that have a record in a folder, oldest first, and the pending records."""
     try:
-        entries = os.listdir(folder)
+        entries = slurm_host().entries(folder)
     except OSError:
         return [], []
     numbers = [number for entry in entries if (number := _number(entry, name))]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jobspec.commands.output import print_text
+from jobspec.host import slurm_host
 from jobspec.run import dependency as dependencies
 from jobspec.run import order as orders
 from jobspec.run.dependency import DependencyError
@@ -64,7 +64,7 @@ def _slurm_says(order: Order, words: Sequence[str]) -> tuple[str, bool]:
 
 
 def _text(order: Order, words: Sequence[str], said: str) -> str:
-    there = "" if os.path.isdir(order.folder) else " (would be made)"
+    there = "" if slurm_host().kind(order.folder) == "folder" else " (would be made)"
     kept = f"{order.name}_JOB.sh"
     lines = [
         f"Would submit {order.name}, {order.size}",
