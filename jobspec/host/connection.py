@@ -16,8 +16,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from jobspec.host.protocol import Ended, TakenError
@@ -270,7 +270,8 @@ class _Shell:
 
     def _send(self, text: memoryview) -> memoryview:
         try:
-            return text[os.write(self._in.fileno(), text) :]
+            with _ignored(signal.SIGPIPE):  # it would end us, as is right for our own output alone
+                return text[os.write(self._in.fileno(), text) :]
         except BlockingIOError:
             return text
         except BrokenPipeError:  # the end of its output says why
@@ -332,17 +333,26 @@ class _Text:
 
 def _start(words: list[str]) -> subprocess.Popen[bytes]:
     """Start ssh so that Ctrl-C is ours: it keeps an ignored SIGINT, and the terminal for the questions that it asks."""
-    is_main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
     try:
-        return subprocess.Popen(  # noqa: S603 (a list of words)
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
-        )
+        with _ignored(signal.SIGINT):
+            return subprocess.Popen(  # noqa: S603 (a list of words)
+                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+            )
     except FileNotFoundError:
         raise HostError("ssh is not installed here (OpenSSH's client)") from None
+
+
+@contextmanager
+def _ignored(number: signal.Signals) -> Iterator[None]:
+    """Ignore a signal for a moment; only the main thread may say so (signal, in Python)."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        yield
     finally:
-        if is_main:
-            signal.signal(signal.SIGINT, before)
+        signal.signal(number, before)
 
 
 def _pass_on(line: bytes) -> None:
