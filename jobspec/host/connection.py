@@ -28,7 +28,7 @@ from jobspec.slurm.programs import HostError
 _LOGIN = 180.0  # seconds to reach the machine, with all that the user is asked for it
 _ROUND = 60.0  # seconds beyond those of a program that an answer may take on its way
 _FOREVER = "3600"  # seconds; a lock of a laptop that went to sleep ends then
-_NO_LOCKS = ("Function not implemented", "not supported", "No locks available")
+_NO_LOCKS = ("65", "71")  # what flock(1) ends with where the file is open and its file system locks nothing
 
 # Read by whatever the login shell is, so it has no quote, backslash, bang or line end within its one quoted word. The
 # start-up files of a login shell are read (Slurm's PATH is often set there), with another standard input than ours.
@@ -97,7 +97,7 @@ class Connection:
         shell = self._reach()
         inner = f"mark={shell.mark}; printf '\\n%s>gained\\n' $mark; printf '\\n%s>\\n' $mark >&2; exec sh -s"
         words = shlex.join(["timeout", _FOREVER, "flock", "-w", f"{max(1, round(seconds))}", path, "sh", "-c", inner])
-        question = f"if command -v flock >/dev/null; then LC_ALL=C {words}; else (exit 127); fi; end $?\n"
+        question = f"if command -v flock >/dev/null; then {words}; else (exit 127); fi; end $?\n"
         try:
             answer = shell.ask(question, seconds + _ROUND)
             if answer.word == "gained":
@@ -112,7 +112,7 @@ class Connection:
             raise TakenError
         if answer.word == "127":
             raise HostError(f"{self.destination} has no flock (util-linux), which keeps two submits apart")
-        if any(one in said for one in _NO_LOCKS):
+        if answer.word in _NO_LOCKS:
             return False
         raise os_error(said, path)
 

@@ -8,7 +8,6 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO
 
 from jobspec.files import Staging
 from jobspec.host.protocol import Changes, Ended, NoAnswerError, NotInstalledError, Piece, Result, TakenError
@@ -123,12 +122,12 @@ class Here:
             )
         except FileNotFoundError:
             raise NotInstalledError from None
-        assert process.stdout is not None  # noqa: S101 - a pipe
-        assert process.stderr is not None  # noqa: S101 - a pipe
+        readers = _Readers(process, heard)
         try:
-            if not _pass_on(process.stdout, process.stderr, heard, seconds, on_line):
-                raise NoAnswerError
+            readers.pass_on(seconds, on_line)
             return process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise NoAnswerError from None
         finally:
             if process.poll() is None:
                 process.terminate()
@@ -136,6 +135,7 @@ class Here:
                     process.wait(_PATIENCE)
                 process.kill()
                 process.wait()
+            readers.close()
 
     @contextmanager
     def lock(self, path: str, seconds: float) -> Iterator[int]:
@@ -266,34 +266,47 @@ def _try_lock(descriptor: int) -> bool:
     return True
 
 
-def _pass_on(
-    out: IO[bytes], err: IO[bytes], heard: list[bytes], seconds: float, on_line: Callable[[str, float], None]
-) -> bool:
-    """Tell the lines of a program until it closes its output; false where that is not within its time."""
-    import queue
-    import threading
+class _Readers:
+    """What reads both outputs of a program at once."""
 
-    lines: queue.Queue[tuple[float, bytes] | None] = queue.Queue()
+    def __init__(self, process: subprocess.Popen[bytes], heard: list[bytes]) -> None:
+        import queue
+        import threading
 
-    def read_lines() -> None:
-        for line in out:
-            lines.put((time.time(), line))
-        lines.put(None)
+        assert process.stdout is not None  # noqa: S101 - a pipe
+        assert process.stderr is not None  # noqa: S101 - a pipe
+        self._out, self._err, self._heard = process.stdout, process.stderr, heard
+        self._lines: queue.Queue[tuple[bytes, float] | None] = queue.Queue()
+        self._threads = [threading.Thread(target=one, daemon=True) for one in (self._read_out, self._read_err)]
+        for thread in self._threads:
+            thread.start()
 
-    readers = [
-        threading.Thread(target=read_lines, daemon=True),
-        threading.Thread(target=heard.extend, args=(err,), daemon=True),
-    ]
-    for reader in readers:
-        reader.start()
-    end = time.monotonic() + seconds
-    while True:
+    def pass_on(self, seconds: float, on_line: Callable[[str, float], None]) -> None:
+        """Tell lines until the program closes its output.
+
+        Raises:
+            NoAnswerError: it has not within its time.
+        """
+        import queue
+
+        end = time.monotonic() + seconds
         try:
-            got = lines.get(timeout=max(0.01, end - time.monotonic()))
+            while got := self._lines.get(timeout=max(0.01, end - time.monotonic())):
+                on_line(got[0].decode(errors="replace"), got[1])
         except queue.Empty:
-            return False
-        if got is None:
-            break
-        on_line(got[1].decode(errors="replace"), got[0])
-    readers[1].join(5)
-    return True
+            raise NoAnswerError from None
+
+    def close(self) -> None:
+        """Read to the end; what a child of the program's still has open is left."""
+        for thread, stream in zip(self._threads, (self._out, self._err), strict=True):
+            thread.join(5)
+            if not thread.is_alive():
+                stream.close()
+
+    def _read_out(self) -> None:
+        for line in self._out:
+            self._lines.put((line, time.time()))
+        self._lines.put(None)
+
+    def _read_err(self) -> None:
+        self._heard.extend(self._err)

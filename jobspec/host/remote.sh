@@ -55,7 +55,7 @@ pieces() {
 ends() {
   length=$1 pattern=$2
   shift 2
-  for path do
+  for path in "$@"; do
     if size=$(stat -L -c %s -- "$path" 2>/dev/null) && [ -r "$path" ]; then
       printf '%s 0\n' "$size"
       tail -c "$length" -- "$path" | LC_ALL=C grep -aE -e "$pattern" | tail -n 3
@@ -89,7 +89,7 @@ kind() {
 
 # values NAME...: those of the variables that are set and not empty.
 values() {
-  for name do
+  for name in "$@"; do
     if [ -n "$(printenv "$name")" ]; then echo "$name"; fi
   done
 }

@@ -41,7 +41,7 @@ def follow(reader: Reader, ask: Callable[[], Sequence[Job]]) -> int:
         while time.monotonic() < end:
             _read(reader)
             time.sleep(least)
-    reader.read()
+    _read(reader)
     reader.finish()
     return int(not reader.has_read)
 

@@ -31,10 +31,11 @@ Host wrong-key
   IdentitiesOnly yes
 Host nowhere
   ProxyCommand sh -c 'exit 1'
+Match host !wrong-key,*
+  IdentityFile {folder}/key
 Host *
   User root
   BatchMode yes
-  IdentityFile {folder}/key
   IdentitiesOnly yes
   HostKeyAlias login
   UserKnownHostsFile {folder}/known_hosts
@@ -45,7 +46,8 @@ Host *
 class Laptop:
     """A machine that has the manifests, and neither Slurm nor the log folder.
 
-    The server is started for each connection by the client (sshd -i), in the namespaces of the login host. Its user
+    The server is started for each connection by the client (sshd -i), in the namespaces of the login host and a session
+    of its own, which Ctrl-C does not reach. Its user
     has a home folder of its own, with a ``.profile`` that tests write into.
     """
 
@@ -70,7 +72,7 @@ class Laptop:
         """Say what is done before each server starts, in a mount namespace of its own."""
         server = f"mount -t tmpfs none /run && mkdir /run/sshd && exec /usr/sbin/sshd -i -f {self.folder}/sshd_config"
         self._program("server.sh", f"{before}; {server}")
-        self._program("sshd.sh", f"exec unshare --mount {self.folder}/server.sh")
+        self._program("sshd.sh", f"exec setsid unshare --mount {self.folder}/server.sh")
 
     def profile(self, text: str) -> None:
         """Write what the user's login shell reads there."""
@@ -78,11 +80,11 @@ class Laptop:
 
     def jobspec(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run jobspec on the laptop."""
-        with self.start(*arguments, **environment) as process:
+        with self.start(*arguments, start_new_session=False, **environment) as process:
             out, err = process.communicate(timeout=120)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
-    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, start_new_session: bool = False, **environment: str) -> subprocess.Popen[str]:
         """Start jobspec on the laptop."""
         logs = str(self.site.logs)
         hidden = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$1" && shift && exec "$@"', "sh", logs]
@@ -95,6 +97,7 @@ class Laptop:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=start_new_session,
         )
 
     def calls(self) -> list[str]:

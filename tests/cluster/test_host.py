@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import time
@@ -163,6 +164,43 @@ def test_submit_that_ends_at_any_moment(number: signal.Signals, laptop: Laptop) 
         assert list(jobs_named(laptop.site, content["name"])) == [record_of(laptop.site, content["name"]).job]
 
 
+def test_interrupted_submit_says_what_it_did(laptop: Laptop) -> None:
+    """Ctrl-C on the laptop's terminal, while sbatch runs over there, is obeyed when it has answered."""
+    content = sleeper()
+    laptop.profile(f"PATH={slow_sbatch(laptop.site, after=2)}\n")
+    process = laptop.start("submit", *HOST, laptop.site.manifest(content), start_new_session=True)
+    wait_for(lambda: jobs_named(laptop.site, content["name"]))
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+
+    assert process.returncode == 130, err
+    assert "waiting for sbatch's answer" in err
+    assert f"Submitted job {record_of(laptop.site, content['name']).job}" in out
+
+
+def test_sbatch_that_does_not_answer(laptop: Laptop) -> None:
+    """Where sbatch hangs over there after the controller took the job, the job is found by its comment."""
+    content = sleeper()
+    laptop.profile(f"PATH={slow_sbatch(laptop.site, after=100)}\n")
+    done = laptop.jobspec("submit", *HOST, "--timeout=2", laptop.site.manifest(content))
+
+    assert done.returncode == 0, done.stderr
+    assert list(jobs_named(laptop.site, content["name"])) == [record_of(laptop.site, content["name"]).job]
+
+
+def test_refused_job_leaves_nothing(laptop: Laptop) -> None:
+    """What Slurm refuses is told in its words, and neither script nor record is left; --dry-run writes nothing."""
+    content = sleeper(slurm={"nodelist": "node99"})
+    manifest = laptop.site.manifest(content)
+    rehearsed = laptop.jobspec("submit", *HOST, "--dry-run", manifest)
+    assert not list(laptop.site.logs.iterdir())
+    done = laptop.jobspec("submit", *HOST, manifest)
+
+    assert (done.returncode, rehearsed.returncode) == (1, 1)
+    assert "sbatch: " in done.stderr
+    assert [path.name for path in laptop.site.logs.iterdir()] == [f".{content['name']}.lock"]
+
+
 def test_secret_is_looked_for_there(laptop: Laptop) -> None:
     """A secret of the laptop's does not count and does not cross; one of the login shell there reaches the job."""
     echo = {"argv": ["bash", "-c", 'echo "<$HF_TOKEN>"'], "spread": "once"}
@@ -229,6 +267,22 @@ def test_doctor_looks_there(laptop: Laptop) -> None:
     assert deep["port"].startswith("pass "), deep
     laptop.site.facts["logs"] = str(laptop.folder / "none")
     assert "is not there" in lines()["logs"]
+
+
+def test_interrupted_doctor_leaves_no_job(laptop: Laptop) -> None:
+    """Ctrl-C while the doctor's job waits for nodes revokes it over there."""
+    busy = sleeper(resources={"nodes": 4, "time": "0:10:00"})
+    submitted(laptop, busy)
+    wait_for(lambda: "RUNNING" in jobs_named(laptop.site, busy["name"]).values())
+    words = ("doctor", *HOST, "--cluster", str(laptop.cluster_file()), "--deep", "--nodes", "2")
+    process = laptop.start(*words, start_new_session=True)
+    waits = ["squeue", "--noheader", "--name=jobspec-doctor"]
+    wait_for(lambda: laptop.site.cluster.run(*waits).stdout)
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    wait_for(lambda: not laptop.site.cluster.run(*waits).stdout, 10)
 
 
 def test_no_slurm_there(laptop: Laptop) -> None:
