@@ -120,6 +120,10 @@ def _add_submit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and ask Slurm whether it could")
     parser.add_argument("--chain", action="store_true", help="run each after the one before it has ended well")
     parser.add_argument("--dependency", metavar="WHAT", help="such as afterok:NAME; NAME is a job's name or ID")
+    _add_host(parser)
+    parser.add_argument(
+        "--exclude", metavar="NODES", help="nodes to keep away from, such as node[03,07], besides its own"
+    )
     parser.add_argument("--hold", action="store_true", help="submit it held: `scontrol release` lets it go")
     parser.add_argument("--again", action="store_true", help="also where the same is submitted already")
     parser.add_argument(
@@ -127,6 +131,10 @@ def _add_submit(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=("human", "json"), default="human", help="default: human")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+
+
+def _add_host(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", metavar="USER@LOGIN", help="the Slurm of another machine, over ssh")
 
 
 def _seconds(text: str) -> float:
@@ -141,6 +149,7 @@ def _seconds(text: str) -> float:
 def _add_jobs(parser: argparse.ArgumentParser) -> None:
     """Add which jobs are meant, and how they are printed."""
     parser.add_argument("jobs", nargs="*", metavar="NAME|ID|MANIFEST", help="default: your jobs from manifests")
+    _add_host(parser)
     parser.add_argument("--format", choices=("human", "json"), default="human", help="default: human")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
 
@@ -234,6 +243,7 @@ def _add_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--image", metavar="IMAGE", help="the container image")
     parser.add_argument("--logs", metavar="FOLDER", help="the log folder, which all nodes see")
     parser.add_argument("--gpus-per-node", type=int, metavar="N", help="GPUs of a node, where Slurm does not say it")
+    _add_host(parser)
     job = parser.add_argument_group("of a manifest; on a terminal what is left out is asked")
     job.add_argument("--framework", choices=("bridge", "mlm"), help="default: bridge")
     job.add_argument("--task", choices=("pretrain", "sft", "lora", "dora", "import", "command"), help="what it does")
@@ -263,6 +273,7 @@ def _add_doctor(parser: argparse.ArgumentParser) -> None:
     _add_point(parser)
     parser.add_argument("--deep", action="store_true", help="start a short job that lets nodes tell what only they can")
     parser.add_argument("--nodes", type=int, metavar="N", help="nodes to look at; default: the manifest's, else 2")
+    _add_host(parser)
     parser.add_argument("--wait", type=float, metavar="S", default=300, help="for the job to start; default: 300")
     parser.add_argument("--format", choices=("human", "json"), default="human", help="default: human")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
@@ -300,7 +311,7 @@ def run(argv: list[str]) -> int:
     """Run a command line and return its exit code."""
     arguments = _parser().parse_args(argv)
     try:
-        code: int = import_module(f"jobspec.commands.{arguments.command}").run(arguments)
+        code = _run_verb(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
@@ -309,6 +320,16 @@ def run(argv: list[str]) -> int:
     except Exception as error:  # the last line of defence: a bug is reported, never a bare traceback
         return _say_bug(error, arguments)
     return code
+
+
+def _run_verb(arguments: argparse.Namespace) -> int:
+    verb = import_module(f"jobspec.commands.{arguments.command}")
+    host = getattr(arguments, "host", None)
+    if host is None:
+        return int(verb.run(arguments))
+    from jobspec.host import on_host
+
+    return on_host(host, lambda: int(verb.run(arguments)))
 
 
 def _say_os_error(error: OSError) -> int:

@@ -11,13 +11,14 @@ from contextlib import suppress
 from jobspec.commands.output import print_text, say_usage
 from jobspec.commands.status import say_missing
 from jobspec.diagnostics.visible import one_line
+from jobspec.host import slurm_host
 from jobspec.run import jobs, outlook
 from jobspec.run import record as records
 from jobspec.run.jobs import Job
 from jobspec.run.naming import NamingError, wanted
 from jobspec.run.sweeps import AmbiguousError
 from jobspec.slurm import scancel
-from jobspec.slurm.programs import SlurmError
+from jobspec.slurm.programs import HostError, SlurmError
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -38,8 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (NamingError, AmbiguousError, SlurmError) as error:
         sys.stderr.write(f"jobspec: error: {error}\n")
         return 1
-    for job in active:
-        _note(job)
+    _note(active)
     _say(arguments, found, active)
     return say_missing(found)
 
@@ -52,13 +52,14 @@ def _says_yes(active: list[Job]) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _note(job: Job) -> None:
-    """Write down in the record that the job was cancelled from here; one that cannot be written is no failure."""
-    known = jobs.with_record(job)
-    if known.record and known.log:
-        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        with suppress(OSError):
-            records.write(os.path.dirname(known.log), known.record._replace(cancelled_at=now))
+def _note(active: list[Job]) -> None:
+    """Write down in the records that jobs were cancelled from here; one that cannot be written is no failure."""
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(slurm_host().now()))
+    with suppress(HostError):
+        for job in jobs.with_records(active):
+            if job.record and job.log:
+                with suppress(OSError):
+                    records.write(os.path.dirname(job.log), job.record._replace(cancelled_at=now))
 
 
 def _say(arguments: argparse.Namespace, found: jobs.Found, active: list[Job]) -> None:

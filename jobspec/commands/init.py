@@ -42,6 +42,8 @@ def _usage_mistake(arguments: argparse.Namespace) -> str | None:
     of_a_job = ("framework", "task", "model", "recipe", "nodes", "time", "partition", "data", "save", "pretrained",
                 "hf_model", "words")  # fmt: skip
     given = [option for option in of_a_job if getattr(arguments, option)]
+    if arguments.host is not None and arguments.name:
+        return "--host is for --cluster alone: a manifest is written of the files that are here"
     if given and not arguments.name:
         shown = "command" if given[0] == "words" else given[0].replace("_", "-")
         return f"--{shown} is of a manifest: say its NAME too"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections import Counter
 from contextlib import ExitStack
@@ -11,12 +10,14 @@ from typing import NamedTuple
 
 from jobspec.commands.output import print_diagnostics, print_text, say_usage
 from jobspec.driver import Compiled, Session
+from jobspec.host import slurm_host
 from jobspec.run import dependency, lock, provenance, recovery, submission
 from jobspec.run import order as orders
 from jobspec.run import record as records
 from jobspec.run.dependency import DependencyError
 from jobspec.run.order import Order, OrderError
 from jobspec.run.record import Record, identity
+from jobspec.shell.words import show
 from jobspec.slurm import squeue
 from jobspec.slurm.programs import SlurmError
 from jobspec.slurm.squeue import Queued
@@ -46,11 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         return say_usage(str(error))
     if found is None:
         return 1
-    unset = [
-        f"{one.manifest}: the secret {name} is not set in this shell" for one in found for name in one.missing_secrets
-    ]
-    if unset:
-        sys.stderr.write("".join(f"jobspec: error: {line}\n" for line in unset))
+    if _misses_secrets(found):
         return 1
     if arguments.dry_run:
         from jobspec.run.rehearsal import rehearse
@@ -76,6 +73,15 @@ def run(arguments: argparse.Namespace) -> int:
         raise
     _say(arguments, done)
     return 0
+
+
+def _misses_secrets(found: list[Order]) -> bool:
+    """Say which secrets have no value where sbatch is called: they reach the job by inheritance alone."""
+    there = slurm_host().name
+    where = f"on {there}, in the environment of a login shell" if there else "in this shell"
+    unset = [f"{one.manifest}: the secret {name} is not set {where}" for one in found for name in one.missing_secrets]
+    sys.stderr.write("".join(f"jobspec: error: {line}\n" for line in unset))
+    return bool(unset)
 
 
 def _orders(arguments: argparse.Namespace) -> list[Order] | None:
@@ -114,7 +120,7 @@ def _submit_all(
     with ExitStack() as stack:
         held = {}
         for place in sorted({one.place for one in found}):
-            os.makedirs(place[0], exist_ok=True)
+            slurm_host().make_folder(place[0])
             held[place] = stack.enter_context(lock.hold(*place, arguments.timeout))
         recovered: dict[tuple[str, str, str], Record] = {}
         for folder, name in _unsettled(found):
@@ -143,6 +149,7 @@ def _submit_all(
                 dependency=wanted and dependency.joined(order.own("dependency"), wanted),
                 hold=arguments.hold and not follows,
                 follows=follows,
+                exclude=arguments.exclude,
             )
             with submission.one_interrupt_later():
                 done.append(_submit(order, record._replace(options=tuple(words)), held[order.place], arguments))
@@ -164,7 +171,7 @@ def _recover(folder: str, name: str) -> dict[tuple[str, str, str], Record]:
         record = records.read(path)
         if record is None:  # not ours to judge
             continue
-        age = max(0.0, _now() - os.stat(path).st_mtime)
+        age = max(0.0, slurm_host().now() - slurm_host().modified(path))
         if age < recovery.GRACE:
             sys.stderr.write(f"jobspec: {name}: a submit of {record.at} got no answer; looking for its job\n")
         job = recovery.find(folder, record, age=age)
@@ -176,19 +183,8 @@ def _recover(folder: str, name: str) -> dict[tuple[str, str, str], Record]:
     return found
 
 
-def _now() -> float:
-    import time
-
-    return time.time()
-
-
 def _mine(jobs: list[Queued]) -> list[Queued]:
-    import pwd
-
-    try:
-        user = pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        user = str(os.getuid())
+    user = slurm_host().user
     return [job for job in jobs if job.user == user]
 
 
@@ -294,6 +290,7 @@ def _say(arguments: argparse.Namespace, done: list[Placed]) -> None:
 
         print_text(submitted([(one.order, one.record) for one in sweeps]))
     lines = []
+    host = f" --host {show(slurm_host().name)}" if slurm_host().name else ""
     for one in done:
         if one.order.sweep:
             continue
@@ -303,8 +300,8 @@ def _say(arguments: argparse.Namespace, done: list[Placed]) -> None:
             f"{verb} job {one.record.job}: {one.order.name}, {one.order.size}\n",
             f"  log      {place}.out\n",
             f"  script   {place}.sh\n",
-            f"  watch    jobspec status {one.record.job} --watch\n",
-            f"  follow   jobspec logs {one.record.job} --follow\n",
+            f"  watch    jobspec status {one.record.job} --watch{host}\n",
+            f"  follow   jobspec logs {one.record.job} --follow{host}\n",
         ]
     print_text("".join(lines))
 

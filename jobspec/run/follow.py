@@ -6,12 +6,12 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
+from jobspec.host import slurm_host
 from jobspec.run.jobs import FORGOTTEN, Job
 from jobspec.run.reading import Reader
 from jobspec.run.watch import pause_after
-from jobspec.slurm.programs import SlurmError
+from jobspec.slurm.programs import HostError, SlurmError
 
-_LOOK = 0.25  # seconds between two looks at the files
 _LATE = 2.0  # seconds that the last lines may take to come over a shared file system
 
 
@@ -19,8 +19,9 @@ def follow(reader: Reader, ask: Callable[[], Sequence[Job]]) -> int:
     """Print what comes until all jobs have ended; a job that starts again goes on in the same file."""
     next_question = 0.0
     waiting: set[str] = set()
+    pause = least = slurm_host().look
     while True:
-        reader.read()
+        pause = least if _read(reader) else min(slurm_host().seldom, pause * 1.5)
         if time.monotonic() >= next_question:
             began = time.monotonic()
             try:
@@ -34,15 +35,25 @@ def follow(reader: Reader, ask: Callable[[], Sequence[Job]]) -> int:
             if all(job.has_ended for job in jobs):
                 break
             next_question = time.monotonic() + pause_after(time.monotonic() - began)
-        time.sleep(_LOOK)
+        time.sleep(pause)
     if any(job.state != FORGOTTEN for job in jobs):
         end = time.monotonic() + _LATE
         while time.monotonic() < end:
-            reader.read()
-            time.sleep(_LOOK)
-    reader.read()
+            _read(reader)
+            time.sleep(least)
+    _read(reader)
     reader.finish()
     return int(not reader.has_read)
+
+
+def _read(reader: Reader) -> bool:
+    """Print what there is; a connection that was lost is made anew, and the files are read on where they were."""
+    try:
+        return reader.read()
+    except HostError as error:
+        sys.stderr.write(f"jobspec: {error}; asking again\n")
+        time.sleep(slurm_host().seldom)
+        return False
 
 
 def _say_waiting(jobs: Sequence[Job], waiting: set[str]) -> None:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from jobspec.host import slurm_host
 from jobspec.run import record as records
 from jobspec.run.record import Record, SweepOf, identity
 from jobspec.run.sweeps import UNSUBMITTED, named, recorded, sweep_of
@@ -140,14 +141,17 @@ def of_queue(one: Queued) -> Job:
     )
 
 
-def with_record(job: Job) -> Job:
-    """Return a job with the record of its submission; that of an array is the array's."""
-    return job if job.record or job.place is None else job._replace(record=records.read(job.place + ".json"))
+def with_records(jobs: Sequence[Job]) -> list[Job]:
+    """Return jobs with the records of their submissions; that of an array is the array's."""
+    places = list(dict.fromkeys(job.place + ".json" for job in jobs if job.place and not job.record))
+    texts = slurm_host().read_all([(place, 0) for place in places])
+    found = {place: records.parse(place, text.data) for place, text in zip(places, texts, strict=True) if text}
+    return [job._replace(record=job.record or found.get(f"{job.place}.json")) for job in jobs]
 
 
 def _ask(wanted: Wanted) -> list[Queued]:
     names = [*wanted.names, *(name for name, _ in wanted.manifests)]
-    user = str(os.getuid())
+    user = str(slurm_host().uid)
     if wanted.ids and not names:
         return squeue.ask(jobs=wanted.ids)
     if wanted.ids:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from jobspec import __version__
 from jobspec.driver import Compiled
+from jobspec.host import slurm_host
 from jobspec.ir.plan import JobHeader
 from jobspec.run import provenance
 from jobspec.run.record import Record, SweepOf
@@ -73,7 +74,8 @@ class Order(NamedTuple):
     @property
     def missing_secrets(self) -> list[str]:
         """The secrets that the environment has no value for; they reach the job by inheritance alone."""
-        return [name for name in self.secrets if not os.environ.get(name)]
+        have = slurm_host().have_values(self.secrets) if self.secrets else set()
+        return [name for name in self.secrets if name not in have]
 
 
 class OrderError(Exception):
@@ -124,11 +126,13 @@ def record(order: Order, git: tuple[str, bool] | None) -> Record:
     )
 
 
-def options(order: Order, comment: str, *, dependency: str | None, hold: bool, follows: bool) -> list[str]:
+def options(
+    order: Order, comment: str, *, dependency: str | None, hold: bool, follows: bool, exclude: str | None
+) -> list[str]:
     """Return what sbatch is told besides the script.
 
-    ``comment`` is said after the manifest's own, which the command line's would replace. ``follows`` is whether it is
-    of a chain: where the job before it fails it ends too, and does not wait for ever.
+    ``comment`` and ``exclude`` are said after the manifest's own, which the command line's would replace. ``follows``
+    is whether it is of a chain: where the job before it fails it ends too, and does not wait for ever.
     """
     own = order.own("comment")
     # The secrets are inherited; a variable SBATCH_EXPORT of the user's would keep them away.
@@ -136,4 +140,5 @@ def options(order: Order, comment: str, *, dependency: str | None, hold: bool, f
     words += [f"--dependency={dependency}"] if dependency else []
     words += [f"--array={order.tasks}"] if order.tasks else []
     words += ["--kill-on-invalid-dep=yes"] if follows else []
+    words += ["--exclude=" + ",".join(filter(None, (order.own("exclude"), exclude)))] if exclude else []
     return words + (["--hold"] if hold else [])

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import time
+import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import NamedTuple
 
+from jobspec.host import slurm_host
 from jobspec.run import progress
-from jobspec.run.jobs import Job, with_record
+from jobspec.run import record as records
+from jobspec.run.jobs import Job, with_records
 from jobspec.run.progress import Progress
+from jobspec.run.record import Ending
 from jobspec.slurm.reasons import in_words
+from jobspec.slurm.squeue import ENDED
 
 #: Of so many jobs that have ended the logs are read, and of all that have begun and not ended.
 _ENDED = 50
@@ -50,24 +54,27 @@ def of_jobs(jobs: Sequence[Job]) -> list[Outlook]:
         for job in jobs
         if job.log and (job.label in ended if job.has_ended else job.state != "PENDING" or job.restarts)
     ]
+    seen = progress.of_logs([job.log for job in read if job.log])
+    found = dict(zip((job.label for job in read), seen, strict=True))
     few = len(jobs) <= _ENDED
-    if len(read) > 1:
-        with ThreadPoolExecutor(min(16, len(read))) as pool:  # files of a shared file system: the wait is not ours
-            found = dict(zip((job.label for job in read), pool.map(_progress, read), strict=True))
-    else:
-        found = {job.label: _progress(job) for job in read}
-    kept: dict[str | None, Job] = {}  # the record of an array is that of all its tasks
-    for job in jobs:
-        if (few or job.sweep) and job.place not in kept:
-            kept[job.place] = with_record(job)
-    known = [job._replace(record=job.record or kept[job.place].record) if job.place in kept else job for job in jobs]
-    return [_outlook(job, found.get(job.label)) for job in known]
+    recorded = iter(with_records([job for job in jobs if few or job.sweep]))
+    known = [next(recorded) if few or job.sweep else job for job in jobs]
+    _note_ends(known)
+    now = slurm_host().now() if read else 0.0
+    return [_outlook(job, found.get(job.label), now) for job in known]
 
 
-def _progress(job: Job) -> Progress | None:
-    return progress.of_log(job.log) if job.log else None
+def _note_ends(known: Sequence[Job]) -> None:
+    """Write down in the records how jobs have ended, which Slurm forgets; one that cannot be written is no failure."""
+    for job in known:
+        if not (job.record and job.log and job.state in ENDED) or "_" in job.label:
+            continue
+        ended = Ending(job.state, job.exit_code, job.restarts, job.start, job.end, job.nodes)
+        if job.record.ended != ended:  # of one whose node failed: it has started again since
+            with suppress(OSError):
+                records.write(os.path.dirname(job.log), job.record._replace(ended=ended))
 
 
-def _outlook(job: Job, seen: Progress | None) -> Outlook:
+def _outlook(job: Job, seen: Progress | None, now: float) -> Outlook:
     left = seen.left if seen and job.state == "RUNNING" else None
-    return Outlook(job, seen, None if left is None else int(time.time() + left))
+    return Outlook(job, seen, None if left is None else int(now + left))

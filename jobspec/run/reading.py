@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable
-from typing import BinaryIO
 
 from jobspec.diagnose.anatomy import clean, read_line
+from jobspec.host import slurm_host
+from jobspec.host.protocol import Piece
 from jobspec.run.jobs import Job
 
 _BLOCK = 256 * 1024
@@ -36,7 +36,7 @@ class Reader:
     @staticmethod
     def exists(job: Job) -> bool:
         """Whether a job has a log."""
-        return job.log is not None and os.path.exists(job.log)
+        return job.log is not None and slurm_host().kind(job.log) not in ("", "dangling")
 
     def read(self) -> bool:
         """Print what there is; return whether there was something."""
@@ -44,12 +44,14 @@ class Reader:
         for number, job in self._jobs.items():
             if number not in self._open and self.exists(job):
                 assert job.log is not None  # noqa: S101 - it exists
-                self._open[number] = _Tail(job.log, -1 if self._rank is not None else self._lines)
+                self._open[number] = _Tail(job, job.log, -1 if self._rank is not None else self._lines)
                 self.has_read = True
-            if number in self._open:
-                lines = self._open[number].new_lines()
-                found |= bool(lines)
-                self._print(job, lines)
+        tails = [self._open[number] for number in self._jobs if number in self._open]
+        pieces = slurm_host().read_all([(tail.path, tail.at) for tail in tails])
+        for tail, piece in zip(tails, pieces, strict=True):
+            lines = tail.new_lines(piece)
+            found |= bool(lines)
+            self._print(tail.job, lines)
         return found
 
     def finish(self) -> None:
@@ -85,20 +87,21 @@ class Reader:
 class _Tail:
     """A file that grows, by whole lines."""
 
-    def __init__(self, path: str, lines: int) -> None:
-        self._path = path
-        self._at = 0 if lines < 0 else _start_of_last(path, lines)
+    def __init__(self, job: Job, path: str, lines: int) -> None:
+        self.job = job
+        self.path = path
+        self.at = 0 if lines < 0 else _start_of_last(path, lines)
         self._half = b""
 
-    def new_lines(self) -> list[bytes]:
-        """Return the lines that have come, with their ends."""
-        with open(self._path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size < self._at:  # somebody has begun the file anew
-                self._at, self._half = 0, b""
-            file.seek(self._at)
-            text = self._half + file.read()
-            self._at = file.tell()
+    def new_lines(self, piece: Piece | None) -> list[bytes]:
+        """Take what the file has from ``at`` on, and return the lines that have come, with their ends."""
+        if piece and piece.size < self.at:  # somebody has begun the file anew
+            self.at, self._half = 0, b""
+            piece = slurm_host().read_all([(self.path, 0)])[0]
+        if piece is None:
+            return []
+        text = self._half + piece.data
+        self.at += len(piece.data)
         whole, end, half = text.rpartition(b"\n")
         self._half = half
         return (whole + end).splitlines(keepends=True) if end else []
@@ -111,23 +114,19 @@ class _Tail:
 
 def _start_of_last(path: str, lines: int) -> int:
     """Return where the last lines of a file begin."""
-    with open(path, "rb") as file:
-        return _count_back(file, file.seek(0, os.SEEK_END), lines)
-
-
-def _count_back(file: BinaryIO, size: int, lines: int) -> int:
+    last = slurm_host().read(path, -_BLOCK)
     if lines == 0:
-        return size
-    at, left = size, lines
-    while at > 0:
-        start = max(0, at - _BLOCK)
-        file.seek(start)
-        block = file.read(at - start)
-        end = len(block) - 1 if at == size and block.endswith(b"\n") else len(block)
+        return last.size
+    block, start, left = last.data, last.start, lines
+    end = len(block) - 1 if block.endswith(b"\n") else len(block)
+    while True:
         while (found := block.rfind(b"\n", 0, end)) >= 0:
             left -= 1
             if left == 0:
                 return start + found + 1
             end = found
-        at = start
-    return 0
+        if start == 0:
+            return 0
+        at, start = start, max(0, start - _BLOCK)
+        block = slurm_host().read(path, start, at - start).data
+        end = len(block)

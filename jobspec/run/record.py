@@ -12,7 +12,7 @@ import re
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from jobspec.files import Staging
+from jobspec.host import slurm_host
 
 SCHEMA = "jobspec/record/v1"
 _COMMENT = re.compile(
@@ -31,8 +31,19 @@ class SweepOf(NamedTuple):
     points: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 
 
+class Ending(NamedTuple):
+    """How a job ended, as Slurm said it: state, exit code, starts after the first, Unix seconds, and nodes."""
+
+    state: str
+    exit_code: str | None
+    restarts: int | None
+    start: int | None
+    end: int | None
+    nodes: str
+
+
 class Record(NamedTuple):
-    """What a job was made of.
+    """What a job was made of, and what became of it.
 
     Attributes:
         nonce: tells this submission from all others.
@@ -46,6 +57,7 @@ class Record(NamedTuple):
         options: what sbatch was told besides the script.
         cancelled_at: when `jobspec cancel` ended it.
         sweep: ``None`` where the manifest is that of one job.
+        ended: how it ended; ``None`` until `status` has seen it, and of an array.
 
     """
 
@@ -62,6 +74,7 @@ class Record(NamedTuple):
     options: tuple[str, ...]
     cancelled_at: str | None = None
     sweep: SweepOf | None = None
+    ended: Ending | None = None
 
     @property
     def comment(self) -> str:
@@ -98,6 +111,10 @@ def as_json(record: Record) -> dict[str, Any]:
         fields["sweep"] = {"name": record.sweep.name, "points": points}
     else:
         del fields["sweep"]  # an older jobspec reads the record too
+    if record.ended:
+        fields["ended"] = record.ended._asdict()
+    else:
+        del fields["ended"]
     return {
         "schema": SCHEMA,
         **fields,
@@ -113,29 +130,38 @@ def write(folder: str, record: Record) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    with Staging() as staging:
-        text = json.dumps(as_json(record), indent=2, ensure_ascii=False) + "\n"
-        staging.write(base(folder, record) + ".json", text, executable=False)
+    text = json.dumps(as_json(record), indent=2, ensure_ascii=False) + "\n"
+    slurm_host().write(base(folder, record) + ".json", text, executable=False)
 
 
 def read(path: str) -> Record | None:
     """Return the record of a file, ``None`` where it is none or is not there."""
     try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
+        text = slurm_host().read(path).data
+    except OSError:
+        return None
+    return parse(path, text)
+
+
+def parse(path: str, text: bytes) -> Record | None:
+    """Return the record that a file's text is, ``None`` where it is none."""
+    try:
+        data = json.loads(text)
         if data.pop("schema") != SCHEMA:
             return None
         git = data.pop("git")
         files = tuple((one["path"], one["sha256"]) for one in data.pop("files"))
         sweep = data.pop("sweep", None)
         points = tuple((one["name"], tuple(one["values"].items())) for one in sweep["points"]) if sweep else ()
+        ended = data.pop("ended", None)
         record = Record(
             **data | {"options": tuple(data["options"])},
             files=files,
             git=git and (git["commit"], git["dirty"]),
             sweep=sweep and SweepOf(sweep["name"], points),
+            ended=ended and Ending(**ended),
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
     number = _number(path, record.name)
     return record._replace(job=number) if number else record  # the name is right where the disk was full for the rest
@@ -144,7 +170,7 @@ def read(path: str) -> Record | None:
 def of_folder(folder: str, name: str) -> tuple[list[str], list[str]]:
     """Return the IDs of the jobs with a name that have a record in a folder, oldest first, and the pending records."""
     try:
-        entries = os.listdir(folder)
+        entries = slurm_host().entries(folder)
     except OSError:
         return [], []
     numbers = [number for entry in entries if (number := _number(entry, name))]
@@ -157,7 +183,7 @@ def numbers_in(folder: str) -> dict[str, list[str]]:
     """Return the IDs of all jobs that have a record in a folder, by their names."""
     found: dict[str, list[str]] = {}
     with suppress(OSError):
-        for entry in os.listdir(folder):
+        for entry in slurm_host().entries(folder):
             name, _, number = entry.removesuffix(".json").rpartition("_")
             if entry.endswith(".json") and number.isdigit():
                 found.setdefault(name, []).append(number)
@@ -167,7 +193,7 @@ def numbers_in(folder: str) -> dict[str, list[str]]:
 def pending_in(folder: str) -> set[str]:
     """Return the names that have a pending record in a folder."""
     try:
-        return {found[1] for entry in os.listdir(folder) if (found := _PENDING_FILE.fullmatch(entry))}
+        return {found[1] for entry in slurm_host().entries(folder) if (found := _PENDING_FILE.fullmatch(entry))}
     except OSError:
         return set()
 

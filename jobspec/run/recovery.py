@@ -6,6 +6,7 @@ import os
 import time
 from contextlib import suppress
 
+from jobspec.host import slurm_host
 from jobspec.run import record as records
 from jobspec.run.record import Record, identity
 from jobspec.slurm import squeue
@@ -37,13 +38,13 @@ def find(folder: str, record: Record, *, age: float) -> str | None:
 
 
 def _by_output(folder: str, record: Record, known: set[str]) -> str | None:
-    began = os.stat(records.base(folder, record) + ".json").st_mtime  # of the same clock as the outputs
-    for entry in sorted(os.listdir(folder)):
+    began = slurm_host().modified(records.base(folder, record) + ".json")  # of the same clock as the outputs
+    for entry in sorted(slurm_host().entries(folder)):
         number = entry.removeprefix(f"{record.name}_").removesuffix(".out")
         if entry != f"{record.name}_{number}.out" or not number.isdigit() or number in known:
             continue
-        has_record = os.path.exists(os.path.join(folder, f"{record.name}_{number}.json"))
-        if not has_record and os.stat(os.path.join(folder, entry)).st_mtime >= began:
+        has_record = slurm_host().kind(os.path.join(folder, f"{record.name}_{number}.json"))
+        if not has_record and slurm_host().modified(os.path.join(folder, entry)) >= began:
             return number
     return None
 
@@ -56,8 +57,8 @@ def settle(folder: str, record: Record, job: str) -> Record:
     done = record._replace(job=job)
     old, new = records.base(folder, record), records.base(folder, done)
     with suppress(OSError):
-        os.replace(old + ".sh", new + ".sh")
-    os.replace(old + ".json", new + ".json")
+        slurm_host().rename(old + ".sh", new + ".sh")
+    slurm_host().rename(old + ".json", new + ".json")
     with suppress(OSError):
         records.write(folder, done)
     return done
@@ -66,5 +67,4 @@ def settle(folder: str, record: Record, job: str) -> Record:
 def forget(folder: str, record: Record) -> None:
     """Remove what a submission that started nothing has left."""
     for suffix in (".json", ".sh"):
-        with suppress(FileNotFoundError):
-            os.unlink(records.base(folder, record) + suffix)
+        slurm_host().remove(records.base(folder, record) + suffix)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jobspec.commands.output import print_text
+from jobspec.host import slurm_host
 from jobspec.run import dependency as dependencies
 from jobspec.run import order as orders
 from jobspec.run.dependency import DependencyError
@@ -30,7 +30,14 @@ def rehearse(found: Sequence[Order], arguments: argparse.Namespace, git: Mapping
         try:
             wanted = wanted if follows or not wanted else _resolved(wanted)
             joined = wanted and dependencies.joined(order.own("dependency"), wanted)
-            words = orders.options(order, record.comment, dependency=joined, hold=arguments.hold, follows=follows)
+            words = orders.options(
+                order,
+                record.comment,
+                dependency=joined,
+                hold=arguments.hold,
+                follows=follows,
+                exclude=arguments.exclude,
+            )
             said, refused = _slurm_says(order, [] if follows else [one for one in words if "NONCE" not in one])
         except (SlurmError, DependencyError) as error:
             sys.stderr.write(f"jobspec: error: {error}\n")
@@ -64,7 +71,7 @@ def _slurm_says(order: Order, words: Sequence[str]) -> tuple[str, bool]:
 
 
 def _text(order: Order, words: Sequence[str], said: str) -> str:
-    there = "" if os.path.isdir(order.folder) else " (would be made)"
+    there = "" if slurm_host().kind(order.folder) == "folder" else " (would be made)"
     kept = f"{order.name}_JOB.sh"
     lines = [
         f"Would submit {order.name}, {order.size}",

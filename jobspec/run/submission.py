@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from jobspec.files import Staging
+from jobspec.host import slurm_host
 from jobspec.run import record as records
 from jobspec.run import recovery
 from jobspec.run.order import Order
 from jobspec.run.record import Record
 from jobspec.slurm import sbatch
-from jobspec.slurm.programs import SlurmError
+from jobspec.slurm.programs import HostError, SlurmError
 
 _LOOK = 5.0  # seconds to look at once for the job of a lost answer; the next submit looks for longer
 
@@ -36,8 +36,7 @@ def submit(order: Order, record: Record, *, held: int, seconds: float) -> Record
     """
     base = records.base(order.folder, record)
     records.write(order.folder, record)  # first: whatever ends us, the next submit finds it, and clears up
-    with Staging() as staging:
-        staging.write(base + ".sh", order.script, executable=True)
+    slurm_host().write(base + ".sh", order.script, executable=True)
     try:
         job = sbatch.submit(base + ".sh", record.options, seconds=seconds, held=held, directives=order.directives)
     except SlurmError as error:
@@ -45,7 +44,10 @@ def submit(order: Order, record: Record, *, held: int, seconds: float) -> Record
             recovery.forget(order.folder, record)
             raise
         job = _look(order, record, error)
-    return recovery.settle(order.folder, record, job)
+    try:
+        return recovery.settle(order.folder, record, job)
+    except HostError as error:
+        raise UnknownError(f"there is job {job}, but {error}") from None
 
 
 def _look(order: Order, record: Record, error: SlurmError) -> str:

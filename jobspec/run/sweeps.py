@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from jobspec.host import slurm_host
 from jobspec.run import record as records
 from jobspec.run.record import Record, SweepOf, identity
 from jobspec.slurm import squeue
@@ -58,7 +59,7 @@ def named(word: str) -> list[Queued]:
         SlurmError: squeue is not there, or the controller does not answer.
         AmbiguousError: several sweeps have such a point.
     """
-    mine = [job for job in squeue.ask(user=str(os.getuid())) if sweep_of(job)]
+    mine = [job for job in squeue.ask(user=str(slurm_host().uid)) if sweep_of(job)]
     whole = [job for job in mine if sweep_of(job) == word]
     if whole:
         return whole

@@ -28,17 +28,16 @@ def watch(ask: Callable[[], Found], show: Callable[[Found], str]) -> int:
         began = time.monotonic()
         try:
             found = ask()
+            now = [(job.label, job.state, job.restarts) for job in found.jobs]
+            text = show(found) if drawn or now != states else ""
         except SlurmError as error:
             pause = min(_MOST, pause * 2)
             sys.stderr.write(f"jobspec: {error}; asking again in {pause:.0f} s\n")
             sys.stderr.flush()
             time.sleep(pause)
             continue
-        now = [(job.label, job.state, job.restarts) for job in found.jobs]
-        if drawn:
-            print_text(f"{_ERASE}{show(found)}")
-        elif now != states:
-            print_text(show(found))
+        if text:
+            print_text(f"{_ERASE}{text}" if drawn else text)
         states = now
         if all(job.has_ended for job in found.jobs):
             return int(not found.jobs)

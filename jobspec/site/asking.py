@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+from jobspec.host import slurm_host
+from jobspec.host.protocol import NoAnswerError, NotInstalledError
 
 #: Slurm's commands answer within seconds, or with a dead controller only after minutes.
 SECONDS = 20
@@ -28,20 +29,23 @@ Ask = Callable[..., Answer]
 
 
 def ask(command: Sequence[str], *, both: bool = False, seconds: float = SECONDS) -> Answer:
-    """Return the answer of a command; whatever goes wrong is its ``problem``, and nothing is raised."""
-    if shutil.which(command[0]) is None:
-        return Answer("", f"`{command[0]}` is not installed here")
+    """Return the answer of a command; whatever goes wrong with it is its ``problem``, and nothing is raised.
+
+    Raises:
+        HostError: there is no asking, for the machine is not to be reached.
+    """
     try:
-        done = subprocess.run(  # noqa: S603 (a list of words, no shell)
-            command, capture_output=True, stdin=subprocess.DEVNULL, timeout=seconds, check=False
-        )
-    except subprocess.TimeoutExpired:
+        done = slurm_host().run(command, seconds=seconds)
+    except NotInstalledError:
+        there = slurm_host().name
+        return Answer("", f"`{command[0]}` is not installed {f'on {there}' if there else 'here'}")
+    except NoAnswerError:
         return Answer("", f"`{command[0]}` did not answer within {seconds:g} s")
     except OSError as error:
         return Answer("", f"`{command[0]}` cannot be started: {error.strerror}")
-    out, err = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-    if done.returncode:
-        return Answer("", f"`{command[0]}`: {first_words(err or out) or f'exit code {done.returncode}'}")
+    out, err = done.out.decode(errors="replace"), done.err.decode(errors="replace")
+    if done.code:
+        return Answer("", f"`{command[0]}`: {first_words(err or out) or f'exit code {done.code}'}")
     return Answer(out + err if both else out, None)
 
 

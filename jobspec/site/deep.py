@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import queue
 import re
-import signal
-import subprocess
-import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from jobspec.diagnose.hostlist import expand_hosts
+from jobspec.host import slurm_host
+from jobspec.host.protocol import Changes, NoAnswerError, NotInstalledError
 from jobspec.resources import read_package_text
 from jobspec.site.answers import NodeAnswers, take
 from jobspec.site.asking import ask, first_words
@@ -26,6 +23,8 @@ _JOB_MINUTES = 10
 _NAME = "jobspec-doctor"
 # Options of sbatch that choose nodes or rights, and mean the same to salloc.
 _PASSED = ("qos", "reservation", "constraint", "nodelist", "exclude", "segment")
+# Nothing of what an allocation around us would say.
+_CHANGES = Changes(without=("SLURM_*",), kept=("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_CONF_SERVER"))
 
 
 class DeepError(Exception):
@@ -108,41 +107,30 @@ def _container_flags(spec: Spec) -> list[str]:
 @contextmanager
 def _allocation(spec: Spec, patience: float) -> Iterator[str]:
     """Hold a job while the block runs; it is cancelled whatever happens."""
-    process = subprocess.Popen(  # noqa: S603 (a list of words, no shell)
-        _salloc(spec),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        env=_environment(),
-        start_new_session=True,  # Ctrl-C is ours: we end it, and cancel the job
-    )
-    said = ""
+    heard: list[bytes] = []
     job = None
     try:
         try:
-            said = process.communicate(timeout=patience)[1].decode(errors="replace")
-        except subprocess.TimeoutExpired as late:
-            said = (late.stderr or b"").decode(errors="replace")
-            raise DeepError(f"no nodes were free within {patience:g} s: {_said_by(said)}") from None
-        granted = re.search(r"Granted job allocation (\d+)", said)
-        if process.returncode or not granted:
-            raise DeepError(_said_by(said))
+            code = slurm_host().listen(
+                _salloc(spec), seconds=patience, changes=_CHANGES, on_line=lambda *_: None, heard=heard
+            )
+        except NotInstalledError:
+            raise DeepError("salloc is not installed") from None
+        except NoAnswerError:
+            raise DeepError(f"no nodes were free within {patience:g} s: {_said_by(_text(heard))}") from None
+        granted = re.search(r"Granted job allocation (\d+)", _text(heard))
+        if code or not granted:
+            raise DeepError(_said_by(_text(heard)))
         job = granted[1]
         yield job
     finally:
-        _give_back(process, job or _pending(said))
+        job = job or _pending(_text(heard))
+        if job:
+            ask(["scancel", "--quiet", job])
 
 
-def _give_back(process: subprocess.Popen[bytes], job: str | None) -> None:
-    if process.poll() is None:
-        process.send_signal(signal.SIGINT)  # salloc revokes what it waits for
-        try:
-            job = job or _pending(process.communicate(timeout=10)[1].decode(errors="replace"))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-    if job:
-        ask(["scancel", "--quiet", job])
+def _text(heard: list[bytes]) -> str:
+    return b"".join(heard).decode(errors="replace")
 
 
 def _pending(said: str) -> str | None:
@@ -165,12 +153,6 @@ def _salloc(spec: Spec) -> list[str]:
     return words + [f"--{name}={options[name]}" for name in _PASSED if options.get(name)]
 
 
-def _environment() -> dict[str, str]:
-    """Return the environment without what an allocation around us would say."""
-    kept = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_CONF_SERVER")
-    return {name: value for name, value in os.environ.items() if not name.startswith("SLURM_") or name in kept}
-
-
 def _nodes_of(job: str) -> tuple[str, ...]:
     from jobspec.site.records import records
 
@@ -186,55 +168,23 @@ def _step(found: Deep, phase: str, words: Sequence[str]) -> None:
     count = len(found.nodes)
     layout = [f"--jobid={found.job}", f"--nodes={count}", f"--ntasks={count}", "--ntasks-per-node=1", "--overlap"]
     command = ["srun", *layout, "--kill-on-bad-exit=0", "--export=ALL", *words]
-    process = subprocess.Popen(  # noqa: S603 (a list of words, no shell)
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment(),
-        start_new_session=True,
-    )  # fmt: skip
+    heard: list[bytes] = []
     try:
-        errors, late = _listen(process, found)
-    finally:
-        if process.poll() is None:
-            process.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(10)
-            process.kill()
-    if late:
+        code = slurm_host().listen(
+            command,
+            seconds=STEP_SECONDS,
+            changes=_CHANGES,
+            on_line=lambda line, arrived: take(found.answers, line, arrived),
+            heard=heard,
+        )
+    except NotInstalledError:
+        found.problems[phase] = "srun is not installed"
+    except NoAnswerError:
         found.problems[phase] = f"it did not end within {STEP_SECONDS} s"
-    elif process.returncode:
-        lines = [line for line in errors.splitlines() if "error" in line]
-        found.problems[phase] = first_words("\n".join(lines) or errors) or f"exit code {process.returncode}"
-
-
-def _listen(process: subprocess.Popen[bytes], found: Deep) -> tuple[str, bool]:
-    """Take the lines of a step as they come; return its standard error, and whether it took too long."""
-    assert process.stdout is not None  # noqa: S101 - a pipe
-    assert process.stderr is not None  # noqa: S101 - a pipe
-    lines: queue.Queue[tuple[float, bytes] | None] = queue.Queue()
-    errors: list[bytes] = []
-
-    def read_lines(stream: Iterator[bytes]) -> None:
-        for line in stream:
-            lines.put((time.time(), line))
-        lines.put(None)
-
-    readers = [
-        threading.Thread(target=read_lines, args=(process.stdout,), daemon=True),
-        threading.Thread(target=errors.extend, args=(process.stderr,), daemon=True),
-    ]
-    for reader in readers:
-        reader.start()
-    end = time.monotonic() + STEP_SECONDS
-    while True:
-        try:
-            got = lines.get(timeout=max(0.01, end - time.monotonic()))
-        except queue.Empty:
-            return b"".join(errors).decode(errors="replace"), True
-        if got is None:
-            break
-        take(found.answers, got[1].decode(errors="replace"), got[0])
-    process.wait()
-    readers[1].join(5)
-    return b"".join(errors).decode(errors="replace"), False
+    else:
+        if code:
+            lines = [line for line in _text(heard).splitlines() if "error" in line]
+            found.problems[phase] = first_words("\n".join(lines) or _text(heard)) or f"exit code {code}"
 
 
 def _remove_marks(paths: Sequence[Path], found: Deep) -> None:
@@ -242,8 +192,8 @@ def _remove_marks(paths: Sequence[Path], found: Deep) -> None:
     for one in paths:
         if one.kind in WRITTEN:
             folder = one.path
-            while one.kind == "cache" and folder != "/" and not os.path.exists(folder):
+            while one.kind == "cache" and folder != "/" and slurm_host().kind(folder) in ("", "dangling"):
                 folder = os.path.dirname(folder)
             for name in found.nodes:
                 with suppress(OSError):
-                    os.unlink(os.path.join(folder, f".jobspec-doctor.{found.job}.{name}"))
+                    slurm_host().remove(os.path.join(folder, f".jobspec-doctor.{found.job}.{name}"))

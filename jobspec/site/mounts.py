@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import NamedTuple
+
+from jobspec.host import slurm_host
 
 #: Kinds of file system that several hosts share: those of training sites, by the names that Linux gives them.
 SHARED = frozenset(
@@ -35,13 +36,9 @@ class FileSystem(NamedTuple):
         return True if self.kind in SHARED else False if self.kind in LOCAL else None
 
 
-def mounted(path: str = "/proc/self/mountinfo") -> tuple[FileSystem, ...]:
+def mounted() -> tuple[FileSystem, ...]:
     """Return what is mounted, in order; nothing where the system does not tell (proc_pid_mountinfo(5))."""
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return read_mountinfo(file.read())
-    except OSError:
-        return ()
+    return read_mountinfo(slurm_host().mounts())
 
 
 def read_mountinfo(text: str) -> tuple[FileSystem, ...]:
@@ -70,7 +67,7 @@ def shared_folders(systems: tuple[FileSystem, ...]) -> list[FileSystem]:
 
 def file_system_of(path: str, systems: tuple[FileSystem, ...]) -> FileSystem | None:
     """Return the file system that a path lies on; of several at one place the last one is seen."""
-    real = os.path.realpath(path)
+    real = slurm_host().real(path)
     around = [one for one in systems if f"{real}/".startswith(f"{one.place.rstrip('/')}/")]
     longest = max((len(one.place) for one in around), default=0)
     return next((one for one in reversed(around) if len(one.place) == longest), None)

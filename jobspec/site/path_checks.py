@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
 from collections.abc import Iterator
 
+from jobspec.host import slurm_host
 from jobspec.site.mounts import FileSystem, file_system_of
 from jobspec.site.report import FAILURE, PASS, UNKNOWN, WARNING, Line
 from jobspec.site.wanted import WRITTEN, Path, caches_in_container
@@ -14,6 +14,7 @@ from jobspec.spec.model import Spec
 
 #: The first bytes of a squashfs image (Linux, fs/squashfs/squashfs_fs.h, SQUASHFS_MAGIC).
 _SQUASHFS = b"hsqs"
+_NOWHERE = ("", "dangling")  # kinds of what is not there
 _DEEP = "only nodes can tell: run with --deep"
 
 
@@ -54,11 +55,12 @@ def check_unseen(spec: Spec) -> Iterator[Line]:
 
 def _check_written(one: Path, systems: tuple[FileSystem, ...]) -> Line:
     folder = one.path
-    while one.kind == "cache" and not os.path.exists(folder) and folder != "/":
+    while one.kind == "cache" and slurm_host().kind(folder) in _NOWHERE and folder != "/":
         folder = os.path.dirname(folder)
     about = f"{one.what} `{one.path}`"
-    if not os.path.isdir(folder):
-        there = os.path.lexists(folder)
+    kind = slurm_host().kind(folder)
+    if kind != "folder":
+        there = bool(kind)
         message = f"{about} is no folder" if there else f"{about} is not there, and Slurm does not make it"
         return Line(FAILURE, one.kind, message, "name a folder" if there else f"mkdir -p {one.path}")
     why = _why_not_writable(folder)
@@ -73,6 +75,10 @@ def _check_written(one: Path, systems: tuple[FileSystem, ...]) -> Line:
     return Line(UNKNOWN, one.kind, f"{about} is writable here; whether nodes share it, {kind}, {_DEEP}")
 
 
+def _this_host() -> str:
+    return slurm_host().name or "this host"
+
+
 def _fix_writing(folder: str) -> str:
     return f"name another folder, or have {folder} made writable for you"
 
@@ -80,24 +86,23 @@ def _fix_writing(folder: str) -> str:
 def _why_not_writable(folder: str) -> str | None:
     """Return why no file can be made in a folder, by making one: rights alone do not tell (read-only, quota)."""
     try:
-        with tempfile.NamedTemporaryFile(prefix=".jobspec-doctor.", dir=folder):
-            return None
+        slurm_host().try_writing(folder)
     except OSError as error:
         return "it is read-only" if error.errno == errno.EROFS else error.strerror or str(error)
+    return None
 
 
 def _check_read(one: Path) -> Line:
     about = f"{one.what} `{one.path}`"
-    if not os.path.lexists(one.path):
+    kind = slurm_host().kind(one.path)
+    if not kind:
         if one.kind == "image":
             fix = f"enroot import --output {one.path} docker://REGISTRY#IMAGE, or correct `container.image`"
             return Line(FAILURE, one.kind, f"{about} is not there", fix)
-        return Line(UNKNOWN, one.kind, f"{about} is not on this host; whether nodes have it, {_DEEP}")
-    if not os.access(one.path, os.R_OK):
+        return Line(UNKNOWN, one.kind, f"{about} is not on {_this_host()}; whether nodes have it, {_DEEP}")
+    if not slurm_host().is_readable(one.path):
         return Line(FAILURE, one.kind, f"{about} cannot be read", f"have {one.path} made readable for you")
-    if one.kind == "image" and os.path.isfile(one.path):
-        with open(one.path, "rb") as file:
-            if file.read(4) != _SQUASHFS:
-                fix = "make one with `enroot import`, or correct `container.image`"
-                return Line(FAILURE, one.kind, f"{about} is no squashfs file", fix)
-    return Line(PASS, one.kind, f"{about} is there, on this host")
+    if one.kind == "image" and kind == "file" and slurm_host().read(one.path, 0, 4).data != _SQUASHFS:
+        fix = "make one with `enroot import`, or correct `container.image`"
+        return Line(FAILURE, one.kind, f"{about} is no squashfs file", fix)
+    return Line(PASS, one.kind, f"{about} is there, on {_this_host()}")

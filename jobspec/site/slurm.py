@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from jobspec.host import slurm_host
 from jobspec.site.asking import Answer, Ask, ask
 from jobspec.site.records import Gpus, gpus_of, list_of, number_of, records, seconds_of, settings, value_of
 
@@ -123,7 +122,7 @@ def ask_site(asks: Ask = ask) -> Site:
     options = text("container", "srun", "--help", both=True)
     if "--nodes" not in options:
         unknown.setdefault("container", "`srun --help` does not list its options")
-    user, cluster = pwd.getpwuid(os.getuid()).pw_name, value_of(config, "ClusterName")
+    user, cluster = slurm_host().user, value_of(config, "ClusterName")
     where = ("where", f"user={user}", *((f"cluster={cluster}",) if cluster else ()))
     listed = text("accounts", "sacctmgr", "-nP", "show", "assoc", *where, "format=account,partition")
     own = text("accounts", "sacctmgr", "-nP", "show", "user", "where", f"name={user}", "format=defaultaccount")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import grp
-import os
 from collections.abc import Iterator
 
+from jobspec.host import slurm_host
 from jobspec.schema.suggest import closest
 from jobspec.site.cluster_file import show_time
 from jobspec.site.gpu_kinds import kinds
@@ -61,7 +60,7 @@ def _partition(spec: Spec, site: Site, name: str) -> Line:
     if found.state != "UP":
         return Line(FAILURE, "partition", f"`{name}` is {found.state}", "use another partition, or ask the site")
     groups = found.allowed_groups
-    if groups and os.getuid() != 0 and not set(groups) & _own_groups():
+    if groups and slurm_host().uid != 0 and not set(groups) & slurm_host().groups():
         message = f"`{name}` is for the groups {listed(groups)}, and you are in none of them"
         return Line(FAILURE, "partition", message, "use another partition, or ask the site for one of the groups")
     return _limits(spec, found)
@@ -78,16 +77,6 @@ def _limits(spec: Spec, found: Partition) -> Line:
         message = f"`{found.name}`: the file allows {limits.max_time}, Slurm {time}"
         return Line(FAILURE, "partition", message, f'write `max_time: "{time}"` in the cluster file')
     return Line(PASS, "partition", f"`{found.name}`: up, {most} nodes, {time or 'no limit of time'}")
-
-
-def _own_groups() -> set[str]:
-    found = set()
-    for number in {os.getgid(), *os.getgroups()}:
-        try:
-            found.add(grp.getgrgid(number).gr_name)
-        except KeyError:
-            found.add(str(number))
-    return found
 
 
 def _account(spec: Spec, site: Site, partition: Partition | None) -> Line:

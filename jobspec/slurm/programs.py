@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from collections.abc import Sequence
 from typing import NamedTuple
+
+from jobspec.host import slurm_host
+from jobspec.host.protocol import Changes, NoAnswerError, NotInstalledError
 
 #: A client of Slurm answers within seconds; with a dead controller it tries for minutes.
 SECONDS = 60.0
 
-# A user's own settings of these programs, which would change what they answer.
-_SETTINGS = ("SQUEUE_", "SACCT_", "SCANCEL_", "SLURM_TIME_FORMAT", "SLURM_CLUSTERS")
+# A question is asked without a user's own settings of these programs, which would change what they answer, and times
+# are told as Unix seconds; squeue(1): SLURM_TIME_FORMAT is a format of strftime(3).
+_SETTINGS = ("SQUEUE_*", "SACCT_*", "SCANCEL_*", "SLURM_TIME_FORMAT*", "SLURM_CLUSTERS*")
+_QUESTION = Changes(without=_SETTINGS, values={"SLURM_TIME_FORMAT": "%s"})
 _SAID = re.compile(r"^[a-z]+: (?:error: |fatal: )?")
 
 
@@ -25,6 +28,10 @@ class SlurmError(Exception):
     def __init__(self, message: str, *, unanswered: bool = False) -> None:
         super().__init__(message)
         self.unanswered = unanswered
+
+
+class HostError(SlurmError):
+    """The machine where Slurm is cannot be reached, or was lost."""
 
 
 class Answer(NamedTuple):
@@ -49,41 +56,33 @@ class Answer(NamedTuple):
 
 
 def call(
-    argv: Sequence[str], *, seconds: float = SECONDS, text: str | None = None, env: dict[str, str] | None = None
+    argv: Sequence[str], *, seconds: float = SECONDS, text: str | None = None, changes: Changes = _QUESTION
 ) -> Answer:
-    """Run a program to its end; ``text`` is its standard input, ``env`` its environment where it is no question.
+    """Run a program to its end; ``text`` is its standard input, ``changes`` its environment where it is no question.
 
     Raises:
         SlurmError: it is not installed, or gave no answer within ``seconds``.
     """
     try:
-        done = subprocess.run(  # noqa: S603 (a list of words)
-            list(argv),
-            input=text,
-            stdin=subprocess.DEVNULL if text is None else None,
-            capture_output=True,
-            encoding="utf-8",
-            errors="backslashreplace",
-            timeout=seconds,
-            check=False,
-            env=env or _environment(),
-        )
-    except FileNotFoundError:
+        done = slurm_host().run(argv, seconds=seconds, text=text, changes=changes)
+    except NotInstalledError:
         raise missing(argv[0]) from None
-    except subprocess.TimeoutExpired:
+    except NoAnswerError:
         raise SlurmError(f"{argv[0]} gave no answer within {seconds:.0f} s", unanswered=True) from None
-    return Answer(done.returncode, done.stdout, done.stderr)
+    return Answer(done.code, as_text(done.out), as_text(done.err))
+
+
+def as_text(data: bytes) -> str:
+    """Return what a program has printed as text."""
+    return data.decode("utf-8", errors="backslashreplace")
 
 
 def missing(program: str) -> SlurmError:
     """Return the error for a program that is not there."""
-    return SlurmError(f"{program} is not installed here: run this on a login node of the cluster")
-
-
-def _environment() -> dict[str, str]:
-    """Return the environment of a question: ours without a user's settings of answers, and times as Unix seconds."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_SETTINGS)}
-    return kept | {"SLURM_TIME_FORMAT": "%s"}  # squeue(1): a format of strftime(3)
+    there = slurm_host().name
+    if there:
+        return SlurmError(f"{program} is not installed on {there}, or not on the PATH of a login shell there")
+    return SlurmError(f"{program} is not installed here: run this on a login node of the cluster, or name it: --host")
 
 
 def duration(text: str) -> int | None:

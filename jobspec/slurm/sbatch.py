@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 from collections.abc import Sequence
-from contextlib import suppress
 
-from jobspec.slurm.programs import Answer, SlurmError, call, missing
+from jobspec.host import slurm_host
+from jobspec.host.protocol import Changes, NoAnswerError, NotInstalledError
+from jobspec.slurm.programs import Answer, SlurmError, as_text, call, missing
 
 # Complaints after which the controller may have taken the job all the same: the answer was lost, not the request.
 # Slurm, src/common/slurm_errno.c: SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT, _ZERO_BYTES_SENT, SLURM_COMMUNICATIONS_*.
@@ -21,34 +19,21 @@ _VARIABLES = {"time": "TIMELIMIT", "array": "ARRAY_INX", "mem": "MEM_PER_NODE", 
 def submit(script: str, options: Sequence[str], *, seconds: float, held: int, directives: Sequence[str]) -> str:
     """Submit a file and return the job's ID.
 
-    sbatch runs in a session of its own, so that Ctrl-C of the terminal does not end it in the middle; ``held`` is an
-    open file that it holds until its end, whatever becomes of us. ``directives`` are the names of the options in the
+    sbatch runs in a session of its own, so that Ctrl-C of the terminal does not end it in the middle; ``held`` is the
+    lock that it holds until its end, whatever becomes of us. ``directives`` are the names of the options in the
     script: variables of the environment that would win over them are taken away.
 
     Raises:
         SlurmError: refused, or, with ``unanswered``, nobody knows.
     """
-    with open(script, "rb") as text:
-        try:
-            process = subprocess.Popen(  # noqa: S603 (a list of words)
-                ["sbatch", "--parsable", *options],  # noqa: S607 (the one on PATH)
-                stdin=text,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                encoding="utf-8",
-                errors="backslashreplace",
-                start_new_session=True,
-                pass_fds=(held,),
-                env=_environment(directives),
-            )
-        except FileNotFoundError:
-            raise missing("sbatch") from None
+    argv = ["sbatch", "--parsable", *options]
     try:
-        out, err = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        _end(process)
+        done = slurm_host().run_locked(argv, script=script, held=held, seconds=seconds, changes=_changes(directives))
+    except NotInstalledError:
+        raise missing("sbatch") from None
+    except NoAnswerError:
         raise SlurmError(f"sbatch gave no answer within {seconds:.0f} s", unanswered=True) from None
-    return job_of(Answer(process.returncode, out, err))
+    return job_of(Answer(done.code, as_text(done.out), as_text(done.err)))
 
 
 def job_of(answer: Answer) -> str:
@@ -70,18 +55,11 @@ def try_out(text: str, options: Sequence[str], directives: Sequence[str]) -> Ans
     Raises:
         SlurmError: sbatch is not there, or gives no answer.
     """
-    return call(["sbatch", "--test-only", *options], text=text, env=_environment(directives))
+    return call(["sbatch", "--test-only", *options], text=text, changes=_changes(directives))
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    """End sbatch with all that it has started: a wrapper on PATH runs the real one."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-
-
-def _environment(directives: Sequence[str]) -> dict[str, str]:
+def _changes(directives: Sequence[str]) -> Changes:
     names = {f"SBATCH_{_VARIABLES.get(one) or one.upper().replace('-', '_')}" for one in directives}
     names |= {"SBATCH_EXPORT", "SBATCH_TEST_ONLY", "SBATCH_WAIT"}
     names |= {"SBATCH_NO_REQUEUE"} if "requeue" in directives else set()
-    return {name: value for name, value in os.environ.items() if name not in names}
+    return Changes(without=tuple(sorted(names)))

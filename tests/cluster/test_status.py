@@ -101,6 +101,21 @@ def test_failed_job_says_its_code(site: Site) -> None:
     assert f"job {number}: failed (3:0): it ended with an exit code" in site.jobspec("status", number).stdout
 
 
+def test_record_keeps_how_a_job_ended(site: Site) -> None:
+    """What Slurm says of a job's end is in its record once it was seen, and stays there when Slurm has forgotten."""
+    content = sleeper(command={"argv": ["bash", "-c", "exit 7"], "spread": "once"})
+    number = submitted(site, content)
+    site.wait(int(number))
+    assert record_of(site, content["name"]).ended is None
+    (job,) = document(site, "status", number)["jobs"]
+    ended = record_of(site, content["name"]).ended
+
+    assert ended is not None
+    assert (ended.state, ended.exit_code, ended.restarts, ended.nodes) == ("FAILED", "7:0", 0, job["nodes"])
+    (path,) = site.logs.glob(f"{content['name']}_*.json")
+    Draft202012Validator(load("record")).validate(json.loads(path.read_text()))
+
+
 def test_unknown_job(site: Site) -> None:
     """What is nowhere is told, with exit code 1, and a broken manifest by its name."""
     (site.folder / "broken.yaml").write_text("name: [")

@@ -351,6 +351,18 @@ def test_dependency_by_name(site: Site) -> None:
     assert (wrong.returncode, "is no dependency" in wrong.stderr) == (2, True)
 
 
+def test_nodes_are_kept_away_from(site: Site) -> None:
+    """Nodes of the command line and of the manifest are both excluded."""
+    content = sleeper(resources={"nodes": 2, "time": "0:10:00"}, slurm={"exclude": "node01"})
+    done = site.jobspec("submit", site.manifest(content), "--exclude", "node03")
+    assert done.returncode == 0, done.stderr
+    number = wait_for(lambda: [one for one, state in jobs_named(site, content["name"]).items() if state == "RUNNING"])[
+        0
+    ]
+
+    assert site.cluster.run("squeue", "--noheader", f"--jobs={number}", "--format=%N").stdout == "node[02,04]\n"
+
+
 def test_dry_run_does_nothing(site: Site) -> None:
     """A dry run says what would be done and what Slurm says to it, and leaves nothing; a refusal gives 1."""
     content = sleeper()

@@ -187,7 +187,7 @@ def test_missing_tasks_of_an_array(manifest_file: Any) -> None:
     (left,) = sweep_orders.missing([order], jobs, {}).orders
 
     assert left.tasks == "1-2%3"
-    assert "--array=1-2%3" in orders.options(left, "", dependency=None, hold=False, follows=False)
+    assert "--array=1-2%3" in orders.options(left, "", dependency=None, hold=False, follows=False, exclude=None)
     assert sweep_orders.missing([order], [], {}).orders == [order]
 
 
