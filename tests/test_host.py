@@ -15,10 +15,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobspec.host import on_host, sharing, slurm_host
+from jobspec.host import on_host, slurm_host
 from jobspec.host.connection import Connection, mistake_in
 from jobspec.host.here import Here
 from jobspec.host.protocol import Changes, Host, NoAnswerError, NotInstalledError, TakenError
+from jobspec.host.sharing import sharing
 from jobspec.host.there import There
 from jobspec.slurm.programs import HostError, SlurmError, call
 from tests.golden_files import ROOT
@@ -29,6 +30,7 @@ _SSH = """\
 for last; do :; done
 echo "$*" >>{folder}/calls
 [[ $1 == -G ]] && {{ echo "host x"; cat {folder}/configuration; exit 0; }}
+[[ " $* " == *" -O check "* ]] && exit 255
 read -r mode value <{folder}/mode
 export SHELL={shell} HOME={folder}/home
 case $mode in
@@ -364,21 +366,22 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def shares() -> bool:
     """Whether a connection is left open for the next command."""
-    return any("ControlPersist" in one for one in sharing.sharing_options("user@h"))
+    return any("ControlPersist" in one for one in sharing("user@h")[1])
 
 
 def test_connection_is_shared_unless_the_user_shares_it(
     fake: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A socket in a folder of the user's own serves the next commands; a ControlPath of the user's is left alone."""
-    assert f"ControlPath={runtime}/jobspec/%C" in sharing.sharing_options("user@h")
+    assert f"ControlPath={runtime}/jobspec/%C" in sharing("user@h")[1]
     assert (runtime / "jobspec").stat().st_mode & 0o777 == 0o700
-    assert "ServerAliveInterval=15" in sharing.sharing_options("user@h")
+    assert "ServerAliveInterval=15" in sharing("user@h")[1]
     (fake / "configuration").write_text("controlpath none\nserveraliveinterval 5\n")
     assert shares()
-    assert "ServerAliveInterval=15" not in sharing.sharing_options("user@h")
+    assert "ServerAliveInterval=15" not in sharing("user@h")[1]
     (fake / "configuration").write_text("controlpath /home/x/.ssh/c\n")
     assert not shares()
+    assert sharing("user@h")[0]  # by what the user says
     (fake / "configuration").write_text("")
     monkeypatch.setenv("XDG_RUNTIME_DIR", "/" + "x" * 100)
     assert not shares()

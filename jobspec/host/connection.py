@@ -14,14 +14,13 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
+from jobspec.host.login import ignored, start_ssh, unreached
 from jobspec.host.protocol import Ended, TakenError
-from jobspec.host.sharing import sharing_options
 from jobspec.resources import read_package_text
 from jobspec.slurm.programs import HostError
 
@@ -200,8 +199,7 @@ class _Shell:
         self.mark = os.urandom(16).hex()
         self.asked_at = 0.0
         self._is_there = False
-        options = sharing_options(destination)
-        self._process = _start(["ssh", "-T", "-x", *options, "--", destination, _SHELL])
+        self._process = start_ssh(destination, _SHELL)
         assert self._process.stdin is not None  # noqa: S101 - a pipe
         assert self._process.stdout is not None  # noqa: S101 - a pipe
         assert self._process.stderr is not None  # noqa: S101 - a pipe
@@ -270,7 +268,7 @@ class _Shell:
 
     def _send(self, text: memoryview) -> memoryview:
         try:
-            with _ignored(signal.SIGPIPE):  # it would end us, as is right for our own output alone
+            with ignored(signal.SIGPIPE):  # it would end us, as is right for our own output alone
                 return text[os.write(self._in.fileno(), text) :]
         except BlockingIOError:
             return text
@@ -287,12 +285,11 @@ class _Shell:
                 err.take(chunk)
         lines = [line.strip() for line in err.so_far.decode(errors="replace").splitlines() if line.strip()]
         said = lines[-1] if lines else f"exit code {self._process.returncode}"
-        who = shlex.quote(self._destination)
         if self._is_there:
             return HostError(f"the connection to {self._destination} was lost: {said}", unanswered=True)
         if self._process.returncode == 255:
-            return HostError(f"ssh does not reach {self._destination}: {said}; try `ssh {who} true`")
-        return HostError(f"{self._destination} gives no shell: {said}; try `ssh {who} true`")
+            return unreached(self._destination, said)
+        return HostError(f"{self._destination} gives no shell: {said}; try `ssh {shlex.quote(self._destination)} true`")
 
 
 class _Text:
@@ -329,30 +326,6 @@ class _Text:
         while (at := self.so_far.find(b"\n", self._told, until)) >= 0:
             self._on_line(bytes(self.so_far[self._told : at + 1]))
             self._told = at + 1
-
-
-def _start(words: list[str]) -> subprocess.Popen[bytes]:
-    """Start ssh so that Ctrl-C is ours: it keeps an ignored SIGINT, and the terminal for the questions that it asks."""
-    try:
-        with _ignored(signal.SIGINT):
-            return subprocess.Popen(  # noqa: S603 (a list of words)
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
-            )
-    except FileNotFoundError:
-        raise HostError("ssh is not installed here (OpenSSH's client)") from None
-
-
-@contextmanager
-def _ignored(number: signal.Signals) -> Iterator[None]:
-    """Ignore a signal for a moment; only the main thread may say so (signal, in Python)."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(number, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(number, before)
 
 
 def _pass_on(line: bytes) -> None:

@@ -11,8 +11,8 @@ _LONGEST = 104  # bytes of a socket's path, on the systems that allow the least 
 _SUFFIX = 40 + 1 + 17  # what %C becomes, a slash, and what ssh puts behind the name while it makes the socket
 
 
-def sharing_options(destination: str) -> list[str]:
-    """Return ssh's options for a destination.
+def sharing(destination: str) -> tuple[bool, list[str]]:
+    """Return whether connections to a destination may be shared, and ssh's options for it.
 
     Where the user's own configuration shares connections that is what happens. Otherwise a connection stays open for
     ten minutes after its last command, with its socket in a folder of the user's own; where there can be no such
@@ -22,12 +22,14 @@ def sharing_options(destination: str) -> list[str]:
     options = ["-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"]
     own = _configuration(destination)
     folder = _own_folder()
-    if own.get("controlpath", "none") != "none" or folder is None:
-        return options
+    if own.get("controlpath", "none") != "none":
+        return True, options
+    if folder is None:
+        return False, options
     options += ["-o", "ControlMaster=auto", "-o", f"ControlPath={folder}/%C", "-o", f"ControlPersist={_STAYS}"]
     if own.get("serveraliveinterval", "0") == "0":  # so that a network that went away is noticed
         options += ["-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3"]
-    return options
+    return True, options
 
 
 def _configuration(destination: str) -> dict[str, str]:

@@ -79,7 +79,7 @@ def test_log_is_followed_over_one_connection(laptop: Laptop) -> None:
     for iteration in range(1, 9):
         assert done.stdout.count(f" iteration {iteration:8d}/") == 1
     assert done.stdout.endswith("ended\n") or "ended\n" in done.stdout
-    assert len(laptop.calls()) - before == 2  # the configuration, and the shell
+    assert len(laptop.calls()) - before == 3  # for the configuration, for the connection that is open, and the shell
 
 
 def test_log_is_followed_through_a_lost_connection(laptop: Laptop) -> None:
