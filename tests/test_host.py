@@ -16,9 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobspec.host import on_host, slurm_host
+from jobspec.host.answers import Changes, NoAnswerError, NotInstalledError, TakenError
 from jobspec.host.connection import Connection, mistake_in
 from jobspec.host.here import Here
-from jobspec.host.protocol import Changes, Host, NoAnswerError, NotInstalledError, TakenError
+from jobspec.host.protocol import Host
 from jobspec.host.sharing import sharing
 from jobspec.host.there import There
 from jobspec.slurm.programs import HostError, SlurmError, call

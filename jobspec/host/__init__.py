@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from jobspec.host.here import Here
-from jobspec.host.protocol import Host
+
+if TYPE_CHECKING:
+    from jobspec.host.protocol import Host
 
 _chosen: Host = Here()
 

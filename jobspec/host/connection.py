@@ -19,8 +19,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
+from jobspec.host.answers import Ended, TakenError
 from jobspec.host.login import ignored, start_ssh, unreached
-from jobspec.host.protocol import Ended, TakenError
 from jobspec.resources import read_package_text
 from jobspec.slurm.programs import HostError
 

@@ -8,9 +8,13 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from jobspec.files import Staging
-from jobspec.host.protocol import Changes, Ended, NoAnswerError, NotInstalledError, Piece, Result, TakenError
+from jobspec.host.answers import Changes, Ended, NoAnswerError, NotInstalledError, Piece, TakenError
+
+if TYPE_CHECKING:
+    from jobspec.host.protocol import Result
 
 _MOUNTS = "/proc/self/mountinfo"
 _PATIENCE = 10  # seconds that a program may take to end by SIGTERM

@@ -1,67 +1,24 @@
-"""What is done on the machine where Slurm is: programs are run, and the files beside the logs are looked after."""
+"""What is done on the machine where Slurm is: programs are run, and the files beside the logs are looked after.
+
+Imported for its types alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
+
+from jobspec.host.answers import Changes, Ended, Piece
 
 Result = TypeVar("Result")
-
-#: Bytes of a file that are read at once.
-PIECE = 8 * 1024 * 1024
-
-
-class Ended(NamedTuple):
-    """How a program ended: its exit code (negative: the signal that ended it) and what it printed."""
-
-    code: int
-    out: bytes
-    err: bytes
-
-
-class Piece(NamedTuple):
-    """A piece of a file, where it begins, and how long the whole file is, in bytes."""
-
-    data: bytes
-    start: int
-    size: int
-
-
-class Changes(NamedTuple):
-    """What a program's environment is, against the one there: names that go, names that stay all the same, new values.
-
-    A ``*`` at the end of a name stands for all that begin so.
-    """
-
-    without: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
-    values: Mapping[str, str] = {}
-
-    def drops(self, name: str) -> bool:
-        """Whether a variable goes."""
-        return name not in self.kept and any(
-            name.startswith(one[:-1]) if one.endswith("*") else name == one for one in self.without
-        )
-
-
-class NotInstalledError(Exception):
-    """There is no such program."""
-
-
-class NoAnswerError(Exception):
-    """A program did not end within its time, and was ended."""
-
-
-class TakenError(Exception):
-    """Somebody else has had the lock for all of the time."""
 
 
 class Host(Protocol):
     """The machine where Slurm is: this one, or another that OpenSSH reaches.
 
     What goes wrong with a file is an ``OSError`` with the file's name, on either. A machine that cannot be reached, or
-    is lost in the middle, is a ``HostError`` (``jobspec.host.connection``), which is none.
+    is lost in the middle, is a ``HostError`` (``jobspec.slurm.programs``), which is none.
     """
 
     @property

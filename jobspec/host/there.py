@@ -8,10 +8,14 @@ import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
+from jobspec.host.answers import PIECE, Changes, Ended, NoAnswerError, NotInstalledError, Piece
 from jobspec.host.connection import Connection, os_error
-from jobspec.host.protocol import PIECE, Changes, Ended, NoAnswerError, NotInstalledError, Piece, Result
 from jobspec.slurm.programs import HostError
+
+if TYPE_CHECKING:
+    from jobspec.host.protocol import Result
 
 _FILE = 60.0  # seconds that a question about files may take
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

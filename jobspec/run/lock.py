@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from jobspec.host import slurm_host
-from jobspec.host.protocol import TakenError
+from jobspec.host.answers import TakenError
 
 
 class LockedError(Exception):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from jobspec.diagnose.anatomy import clean, read_line
 from jobspec.host import slurm_host
-from jobspec.host.protocol import Piece
+from jobspec.host.answers import Piece
 from jobspec.run.jobs import Job
 
 _BLOCK = 256 * 1024

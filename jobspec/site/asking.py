@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from jobspec.host import slurm_host
-from jobspec.host.protocol import NoAnswerError, NotInstalledError
+from jobspec.host.answers import NoAnswerError, NotInstalledError
 
 #: Slurm's commands answer within seconds, or with a dead controller only after minutes.
 SECONDS = 20

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from jobspec.diagnose.hostlist import expand_hosts
 from jobspec.host import slurm_host
-from jobspec.host.protocol import Changes, NoAnswerError, NotInstalledError
+from jobspec.host.answers import Changes, NoAnswerError, NotInstalledError
 from jobspec.resources import read_package_text
 from jobspec.site.answers import NodeAnswers, take
 from jobspec.site.asking import ask, first_words

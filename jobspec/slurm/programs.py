@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from jobspec.host import slurm_host
-from jobspec.host.protocol import Changes, NoAnswerError, NotInstalledError
+from jobspec.host.answers import Changes, NoAnswerError, NotInstalledError
 
 #: A client of Slurm answers within seconds; with a dead controller it tries for minutes.
 SECONDS = 60.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jobspec.host import slurm_host
-from jobspec.host.protocol import Changes, NoAnswerError, NotInstalledError
+from jobspec.host.answers import Changes, NoAnswerError, NotInstalledError
 from jobspec.slurm.programs import Answer, SlurmError, as_text, call, missing
 
 # Complaints after which the controller may have taken the job all the same: the answer was lost, not the request.
