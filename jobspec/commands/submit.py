@@ -39,6 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Submit each manifest; nothing where one has an error."""
     if arguments.manifests.count("-") > 1:
         return say_usage("standard input can be read only once")
+    if arguments.again and arguments.missing:
+        return say_usage("--again submits all, --missing only what is not there: say one of both")
     git = {manifest: provenance.ask_git(manifest) for manifest in arguments.manifests}
     try:
         named = dependency.names_in(arguments.dependency) if arguments.dependency else []

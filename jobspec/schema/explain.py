@@ -154,6 +154,8 @@ def _sections_with(schema: dict[str, Any], name: str) -> list[str]:
     """Return the sections of the document that know a key, where it is not known at its place."""
     found = []
     for section, part in schema.get("properties", {}).items():
+        if section == "matrix":  # its words are too plain to be anybody's misplaced key
+            continue
         target = schema["$defs"].get(part.get("$ref", "").removeprefix("#/$defs/"), part)
         if name in target.get("properties", {}):
             found.append(section)
