@@ -37,10 +37,9 @@ class Placed(NamedTuple):
 
 def run(arguments: argparse.Namespace) -> int:
     """Submit each manifest; nothing where one has an error."""
-    if arguments.manifests.count("-") > 1:
-        return say_usage("standard input can be read only once")
-    if arguments.again and arguments.missing:
-        return say_usage("--again submits all, --missing only what is not there: say one of both")
+    mistake = _usage_mistake(arguments)
+    if mistake:
+        return say_usage(mistake)
     git = {manifest: provenance.ask_git(manifest) for manifest in arguments.manifests}
     try:
         named = dependency.names_in(arguments.dependency) if arguments.dependency else []
@@ -75,6 +74,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise
     _say(arguments, done)
     return 0
+
+
+def _usage_mistake(arguments: argparse.Namespace) -> str | None:
+    if arguments.manifests.count("-") > 1:
+        return "standard input can be read only once"
+    if arguments.again and arguments.missing:
+        return "--again submits all, --missing only what is not there: say one of both"
+    return None
 
 
 def _misses_secrets(found: list[Order]) -> bool:
