@@ -115,6 +115,7 @@ def _add_submit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dependency", metavar="WHAT", help="such as afterok:NAME; NAME is a job's name or ID")
     parser.add_argument("--hold", action="store_true", help="submit it held: `scontrol release` lets it go")
     parser.add_argument("--again", action="store_true", help="also where the same is submitted already")
+    parser.add_argument("--exclude-failed", action="store_true", help="not on nodes that failed under the job before")
     parser.add_argument(
         "--timeout", type=_seconds, metavar="S", default=150, help="seconds to wait for sbatch; default: 150"
     )

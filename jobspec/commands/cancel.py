@@ -11,7 +11,7 @@ from contextlib import suppress
 from jobspec.commands.output import print_text, say_usage
 from jobspec.commands.status import say_missing
 from jobspec.diagnostics.visible import one_line
-from jobspec.run import jobs, outlook
+from jobspec.run import ending, jobs, outlook
 from jobspec.run import record as records
 from jobspec.run.jobs import Job
 from jobspec.run.naming import NamingError, wanted
@@ -39,6 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     for job in active:
         _note(job)
+    ending.note(found.jobs)
     _say(arguments, found, active)
     return say_missing(found)
 

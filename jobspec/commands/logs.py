@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 
 from jobspec.commands.output import print_text, say_usage
 from jobspec.commands.status import say_missing
-from jobspec.run import jobs, outlook, reading
+from jobspec.run import ending, jobs, outlook, reading
 from jobspec.run.naming import NamingError, wanted
 from jobspec.slurm.programs import SlurmError
 
@@ -55,7 +56,10 @@ def _print(found: jobs.Found, meant: jobs.Wanted, arguments: argparse.Namespace,
     if arguments.follow:
         from jobspec.run.follow import follow
 
-        return follow(reader, lambda: jobs.find(meant).jobs)
+        code = follow(reader, lambda: jobs.find(meant).jobs)
+        with suppress(SlurmError):
+            ending.note(jobs.find(meant).jobs)
+        return code
     for job in found.jobs:
         if job.state == "PENDING" and not job.restarts:
             sys.stderr.write(f"jobspec: job {job.label} has not started: there is no log yet\n")
@@ -63,4 +67,5 @@ def _print(found: jobs.Found, meant: jobs.Wanted, arguments: argparse.Namespace,
             sys.stderr.write(f"jobspec: job {job.label}: there is no log {job.log or 'that anybody knows of'}\n")
     reader.read()
     reader.finish()
+    ending.note(found.jobs)
     return max(say_missing(found), int(not reader.has_read))

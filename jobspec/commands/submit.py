@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Collection
 from contextlib import ExitStack
 from typing import NamedTuple
 
@@ -104,7 +105,10 @@ def _submit_all(
             recovered |= _recover(*place)
         jobs = squeue.ask(names=sorted({*named, *(one.name for one in found)}))
         _refuse_twice(found, jobs, recovered, arguments)
+        _note_ends(jobs, held)
         first = dependency.resolve(arguments.dependency, _mine(jobs)) if arguments.dependency else None
+        if arguments.exclude_failed:
+            from jobspec.run import exclusion
         for order in found:
             lost = None if arguments.again else recovered.get((*order.place, order.digest))
             if lost:
@@ -120,6 +124,7 @@ def _submit_all(
                 hold=arguments.hold and not follows,
                 follows=follows,
             )
+            words += exclusion.options(order, jobs) if arguments.exclude_failed else []
             with submission.one_interrupt_later():
                 done.append(_submit(order, record._replace(options=tuple(words)), held[order.place], arguments))
 
@@ -150,6 +155,16 @@ def _recover(folder: str, name: str) -> dict[tuple[str, str, str], Record]:
         else:
             found[folder, name, record.digest] = recovery.settle(folder, record, job)
     return found
+
+
+def _note_ends(queued: list[Queued], places: Collection[tuple[str, str]]) -> None:
+    """Note in their records how earlier jobs of the names ended, as long as Slurm knows it."""
+    ended = [job for job in queued if job.has_ended and (os.path.dirname(job.output), job.name) in places]
+    if ended:
+        from jobspec.run import ending
+        from jobspec.run.jobs import of_queue
+
+        ending.note([of_queue(job) for job in ended])
 
 
 def _now() -> float:

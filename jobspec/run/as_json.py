@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jobspec.run import record as records
+from jobspec.run import runs
 from jobspec.run.order import Order
 from jobspec.run.outlook import Outlook
 from jobspec.run.record import Record
@@ -57,6 +58,7 @@ def seen(one: Outlook, outcome: str | None = None) -> dict[str, Any]:
         "end": job.end,
         "expected_end": one.expected_end,
         "restarts": job.restarts,
+        "runs": [runs.as_json(run) for run in one.runs],
         "progress": how_far
         and {
             "iteration": how_far.iteration,

@@ -19,6 +19,9 @@ from jobspec.slurm.squeue import Queued
 #: The state of a job of which only the record is left.
 FORGOTTEN = "FORGOTTEN"
 
+#: What a record keeps of a job that has ended.
+_NOTED = ("state", "exit_code", "start", "end", "restarts")
+
 
 class Job(NamedTuple):
     """A job, or a task of an array.
@@ -158,15 +161,18 @@ def _recorded(wanted: Wanted, known: set[str], everything: bool) -> Iterable[tup
 
 
 def _of_record(folder: str, name: str, number: str) -> Job:
-    return Job(
+    record = records.read(os.path.join(folder, f"{name}_{number}.json"))
+    job = Job(
         label=number,
         number=number,
         name=name,
         state=FORGOTTEN,
         log=os.path.join(folder, f"{name}_{number}.out"),
         is_ours=True,
-        record=records.read(os.path.join(folder, f"{name}_{number}.json")),
+        record=record,
     )
+    known = record.ended.get(number) if record else None
+    return job._replace(**{name: known[name] for name in _NOTED}) if known else job
 
 
 def _unknown(wanted: Wanted, jobs: Sequence[Job]) -> list[str]:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from jobspec.run import progress
-from jobspec.run.jobs import Job, with_record
+from jobspec.run import ending, progress
+from jobspec.run.jobs import Job
 from jobspec.run.progress import Progress
+from jobspec.run.runs import Run
 from jobspec.slurm.reasons import in_words
 
 #: Of so many jobs that have ended the logs are read, and of all that have begun and not ended.
@@ -17,11 +18,15 @@ _ENDED = 50
 
 
 class Outlook(NamedTuple):
-    """A job, how far it is, and the Unix second at which its training is expected to end."""
+    """A job, how far it is, and the Unix second at which its training is expected to end.
+
+    ``runs`` are told where there were several, or one in which a node failed.
+    """
 
     job: Job
     progress: Progress | None
     expected_end: int | None
+    runs: tuple[Run, ...] = ()
 
     @property
     def reaches_limit(self) -> bool:
@@ -41,7 +46,7 @@ class Outlook(NamedTuple):
 
 
 def of_jobs(jobs: Sequence[Job]) -> list[Outlook]:
-    """Return the outlook of each job, reading the logs of many at once."""
+    """Return the outlook of each job, reading the logs of many at once; of few, note in the records how they ended."""
     ended = [job.label for job in jobs if job.has_ended][-_ENDED:]
     read = [
         job
@@ -54,13 +59,16 @@ def of_jobs(jobs: Sequence[Job]) -> list[Outlook]:
             found = dict(zip((job.label for job in read), pool.map(_progress, read), strict=True))
     else:
         found = {job.label: _progress(job) for job in read}
-    return [_outlook(with_record(job) if few else job, found.get(job.label)) for job in jobs]
+    noted = ending.note(jobs) if few else jobs
+    # The runs of one that goes on are looked for in the whole of its log.
+    return [_outlook(job, found.get(job.label), has_runs=few and (job.has_ended or len(jobs) == 1)) for job in noted]
 
 
 def _progress(job: Job) -> Progress | None:
     return progress.of_log(job.log) if job.log else None
 
 
-def _outlook(job: Job, seen: Progress | None) -> Outlook:
+def _outlook(job: Job, seen: Progress | None, *, has_runs: bool) -> Outlook:
     left = seen.left if seen and job.state == "RUNNING" else None
-    return Outlook(job, seen, None if left is None else int(time.time() + left))
+    told = ending.runs_of(job) if has_runs and (job.restarts or job.state == "NODE_FAIL") else []
+    return Outlook(job, seen, None if left is None else int(time.time() + left), tuple(told))

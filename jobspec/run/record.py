@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jobspec.files import Staging
@@ -36,6 +38,7 @@ class Record(NamedTuple):
             is not tracked; ``None`` where there is no repository.
         options: what sbatch was told besides the script.
         cancelled_at: when `jobspec cancel` ended it.
+        ended: what became of it, by its ID or those of the tasks of an array; `ending.py` says what is noted, and when.
 
     """
 
@@ -51,6 +54,7 @@ class Record(NamedTuple):
     target: str
     options: tuple[str, ...]
     cancelled_at: str | None = None
+    ended: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def comment(self) -> str:
@@ -85,6 +89,7 @@ def as_json(record: Record) -> dict[str, Any]:
         "files": [{"path": path, "sha256": digest} for path, digest in record.files],
         "git": record.git and {"commit": record.git[0], "dirty": record.git[1]},
         "options": list(record.options),
+        "ended": dict(record.ended),
     }
 
 

@@ -31,6 +31,10 @@ def rehearse(found: Sequence[Order], arguments: argparse.Namespace, git: Mapping
             wanted = wanted if follows or not wanted else _resolved(wanted)
             joined = wanted and dependencies.joined(order.own("dependency"), wanted)
             words = orders.options(order, record.comment, dependency=joined, hold=arguments.hold, follows=follows)
+            if arguments.exclude_failed:
+                from jobspec.run import exclusion
+
+                words += exclusion.options(order, squeue.ask(names=[order.name]))
             said, refused = _slurm_says(order, [] if follows else [one for one in words if "NONCE" not in one])
         except (SlurmError, DependencyError) as error:
             sys.stderr.write(f"jobspec: error: {error}\n")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from jobspec.diagnostics.visible import one_line
 from jobspec.run.jobs import FORGOTTEN
 from jobspec.run.outlook import Outlook
+from jobspec.run.runs import in_words
 
 _COLOURS = {"RUNNING": "32", "PENDING": "33", "COMPLETED": "32", FORGOTTEN: "2"}
 _HEAD = ("JOB", "NAME", "STATE", "NODES", "TIME", "ITERATION", "LOSS", "END")
@@ -67,6 +68,7 @@ def _whole(one: Outlook) -> str:
         rows.append(("start", f"expected {clock(job.start)}"))
     if job.restarts:
         rows.append(("restarts", str(job.restarts)))
+    rows += [(f"run {run.number}", in_words(run)) for run in one.runs]
     rows += _about_training(one)
     if job.log:
         rows.append(("log", one_line(job.log)))

@@ -83,6 +83,29 @@ class Cluster:
                 process.stdout.close()
                 process.returncode = 0  # they outlive this process: Popen is not to warn of them
 
+    def kill(self, name: str) -> None:
+        """End all processes of a node at once, and let the controller hear of it: SlurmdTimeout would take minutes."""
+        os.kill(json.loads(self._state.read_text())[name][0], signal.SIGKILL)
+        self.run("scontrol", "update", f"nodename={name}", "state=down", "reason=died")
+
+    def revive(self, name: str) -> None:
+        """Start a node again that has died, and wait until it is idle."""
+        hosts = json.loads(self._state.read_text())
+        process = self._start_host(name)
+        _expect(process, "ready", name)
+        first = _child(process.pid)
+        self._state.write_text(json.dumps(hosts | {name: _identity(first)}))
+        self._lay_cables(hosts["login"][0], {name: first})
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.close()
+        _expect(process, "started", name)
+        assert process.stdout is not None
+        process.stdout.close()
+        process.returncode = 0
+        self.run("scontrol", "update", f"nodename={name}", "state=resume")
+        self._wait_idle(name)
+
     def stop(self) -> None:
         """End all that ``start`` has started: the nodes with their jobs at once, then the login host."""
         if not self._state.exists():
@@ -137,22 +160,27 @@ class Cluster:
 
     def _lay_network(self, first: dict[str, int]) -> None:
         """Put a bridge on the login host and a cable from each node to it."""
-        login, address = first["login"], self.shape.address
+        login = first["login"]
         lines = ["link add br0 type bridge forward_delay 0 stp_state 0", f"addr add {address('login')}/24 dev br0"]
         lines.append("link set br0 up")
-        for number, name in enumerate(self.shape.names):
-            lines.append(f"link add v{number} type veth peer name eth0 netns {first[name]}")
-            lines += [f"link set v{number} master br0", f"link set v{number} up"]
         _ip(login, lines)
-        for name in self.shape.names:
-            _ip(first[name], [f"addr add {address(name)}/24 dev eth0", "link set eth0 up"])
+        self._lay_cables(login, {name: first[name] for name in self.shape.names})
 
-    def _wait_idle(self) -> None:
+    def _lay_cables(self, login: int, nodes: dict[str, int]) -> None:
+        for name, pid in nodes.items():
+            cable = f"v-{name}"
+            lines = [f"link add {cable} type veth peer name eth0 netns {pid}"]
+            _ip(login, [*lines, f"link set {cable} master br0", f"link set {cable} up"])
+            _ip(pid, [f"addr add {self.shape.address(name)}/24 dev eth0", "link set eth0 up"])
+
+    def _wait_idle(self, *names: str) -> None:
         end = time.monotonic() + 30
+        nodes = names or self.shape.names
         while True:
-            done = self.run("sinfo", "--noheader", "--Node", "--partition=batch", "--format=%t")
+            words = ("--noheader", "--Node", "--partition=batch", f"--nodes={','.join(nodes)}", "--format=%t")
+            done = self.run("sinfo", *words)
             states = done.stdout.split()
-            if states == ["idle"] * self.shape.nodes:
+            if states == ["idle"] * len(nodes):
                 return
             if time.monotonic() > end:
                 raise RuntimeError(f"nodes are not idle: {states} {done.stderr}; see {self.folder}/log")

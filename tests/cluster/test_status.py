@@ -136,7 +136,7 @@ def test_logs_end_where_they_are_asked_to(site: Site) -> None:
     number = submitted(site, content)
     site.wait(int(number))
 
-    assert site.jobspec("logs", number, "-n2").stdout == "3: three\nhalf\n"
+    assert site.jobspec("logs", number, "-n2").stdout == f"3: three\nhalf{content['name']}: end of the run\n"
     assert site.jobspec("logs", number, "-n", "0").stdout == ""
     assert site.jobspec("logs", number, "-n", "all").stdout.startswith(f"{content['name']}: job {number} on 1 nodes")
     assert site.jobspec("logs", number, "--rank=1").stdout == "[rank1]: two\n"
@@ -155,7 +155,7 @@ def test_followed_log_is_whole(site: Site) -> None:
 
     assert started.returncode == 0, err
     assert out == (site.logs / f"{content['name']}_{number}.out").read_text()
-    assert out.endswith("the end\n")
+    assert out.endswith(f"the end\n{content['name']}: end of the run\n")
 
 
 def test_followed_log_goes_on_after_a_restart(site: Site) -> None:
