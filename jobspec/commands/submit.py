@@ -102,7 +102,7 @@ def _submit_all(
             held[place] = stack.enter_context(lock.hold(*place, arguments.timeout))
         recovered: dict[tuple[str, str, str], Record] = {}
         for place in held:
-            recovered |= _recover(*place)
+            recovered |= _recover(*place, held[place])
         jobs = squeue.ask(names=sorted({*named, *(one.name for one in found)}))
         _refuse_twice(found, jobs, recovered, arguments)
         _note_ends(jobs, held)
@@ -138,14 +138,18 @@ def _submit(order: Order, record: Record, held: int, arguments: argparse.Namespa
         ) from None
 
 
-def _recover(folder: str, name: str) -> dict[tuple[str, str, str], Record]:
-    """Settle the submissions of a name that were broken off; return those that have a job, by what was submitted."""
+def _recover(folder: str, name: str, held: int) -> dict[tuple[str, str, str], Record]:
+    """Settle the submissions of a name that were broken off; return those that have a job, by what was submitted.
+
+    How old they are is told by the clock of the file system alone, from the file of the lock: ours may differ.
+    """
     found = {}
     for path in records.of_folder(folder, name)[1]:
         record = records.read(path)
         if record is None:  # not ours to judge
             continue
-        age = max(0.0, _now() - os.stat(path).st_mtime)
+        os.utime(held)
+        age = max(0.0, os.fstat(held).st_mtime - os.stat(path).st_mtime)
         if age < recovery.GRACE:
             sys.stderr.write(f"jobspec: {name}: a submit of {record.at} got no answer; looking for its job\n")
         job = recovery.find(folder, record, age=age)
@@ -165,12 +169,6 @@ def _note_ends(queued: list[Queued], places: Collection[tuple[str, str]]) -> Non
         from jobspec.run.jobs import of_queue
 
         ending.note([of_queue(job) for job in ended])
-
-
-def _now() -> float:
-    import time
-
-    return time.time()
 
 
 def _mine(jobs: list[Queued]) -> list[Queued]:

@@ -161,9 +161,9 @@ class Cluster:
     def _lay_network(self, first: dict[str, int]) -> None:
         """Put a bridge on the login host and a cable from each node to it."""
         login = first["login"]
-        lines = ["link add br0 type bridge forward_delay 0 stp_state 0", f"addr add {address('login')}/24 dev br0"]
-        lines.append("link set br0 up")
-        _ip(login, lines)
+        address = self.shape.address("login")
+        lines = ["link add br0 type bridge forward_delay 0 stp_state 0", f"addr add {address}/24 dev br0"]
+        _ip(login, [*lines, "link set br0 up"])
         self._lay_cables(login, {name: first[name] for name in self.shape.names})
 
     def _lay_cables(self, login: int, nodes: dict[str, int]) -> None:
