@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from jobspec.diagnostics.visible import one_line
-from jobspec.run.jobs import FORGOTTEN
+from jobspec.run.jobs import FORGOTTEN, Job
 from jobspec.run.outlook import Outlook
 from jobspec.run.runs import in_words
+from jobspec.shell.words import show
 
 _COLOURS = {"RUNNING": "32", "PENDING": "33", "COMPLETED": "32", FORGOTTEN: "2"}
+_FAILED = ("FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE")
 _HEAD = ("JOB", "NAME", "STATE", "NODES", "TIME", "ITERATION", "LOSS", "END")
 _NAME = 1  # the column that gives way on a narrow terminal
 
@@ -70,14 +72,22 @@ def _whole(one: Outlook) -> str:
         rows.append(("restarts", str(job.restarts)))
     rows += [(f"run {run.number}", in_words(run)) for run in one.runs]
     rows += _about_training(one)
+    rows += _about_files(job)
+    return "\n".join([*lines, *(f"  {name:<9} {value}" for name, value in rows)]) + "\n"
+
+
+def _about_files(job: Job) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
     if job.log:
         rows.append(("log", one_line(job.log)))
+    if job.log and job.state in _FAILED:
+        rows.append(("cause", f"jobspec diagnose {show(one_line(job.log))}"))
     if job.record:
         git = (
             f", commit {job.record.git[0][:12]}{' and changes' if job.record.git[1] else ''}" if job.record.git else ""
         )
         rows.append(("manifest", f"{one_line(job.record.manifest)}{git}"))
-    return "\n".join([*lines, *(f"  {name:<9} {value}" for name, value in rows)]) + "\n"
+    return rows
 
 
 def _about_training(one: Outlook) -> list[tuple[str, str]]:

@@ -147,20 +147,28 @@ def small_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Clust
         subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
+def own_site(cluster: Cluster, folder: Path) -> Site:
+    """Return a site of a cluster; the folder has another one already."""
+    (folder / "own").mkdir()
+    return Site(cluster, folder / "own")
+
+
 def test_full_disk_under_a_log(small_disk: tuple[Cluster, Path], tmp_path: Path) -> None:
     """A job whose log fills the disk goes on to its end with its own exit code, and its record is not harmed."""
-    site = Site(small_disk[0], tmp_path)
+    site = own_site(small_disk[0], tmp_path)
     site.facts["logs"] = str(small_disk[1])
     site.logs = small_disk[1]
     words = "head -c 2000000 /dev/zero | tr '\\0' x; touch $1; exit 3"
-    argv = ["bash", "-c", words, "bash", str(tmp_path / "went-on")]
-    content = sleeper(command={"argv": argv, "spread": "once"}, resources={"nodes": 1, "time": "1", "memory": "500M"})
+    argv = ["bash", "-c", words, "bash", str(site.folder / "went-on")]
+    content = sleeper(
+        command={"argv": argv, "spread": "once"}, resources={"nodes": 1, "time": "0:10:00", "memory": "500M"}
+    )
     number = submitted(site, content)
     before = (site.logs / f"{content['name']}_{number}.json").read_bytes()
     result = site.wait(int(number))
     shown = site.jobspec("status", number)
 
-    assert (tmp_path / "went-on").exists()
+    assert (site.folder / "went-on").exists()
     assert (result.state, result.exit_code) == ("FAILED", "3:0")
     assert (shown.returncode, f"job {number}: failed (3:0)" in shown.stdout) == (0, True), shown
     assert (site.logs / f"{content['name']}_{number}.json").read_bytes() == before
@@ -173,7 +181,7 @@ def test_full_disk_under_a_log(small_disk: tuple[Cluster, Path], tmp_path: Path)
 
 def test_task_over_its_memory(small_disk: tuple[Cluster, Path], tmp_path: Path) -> None:
     """A job that uses more memory than it asked for is ended, and status, record and diagnosis say why."""
-    site = Site(small_disk[0], tmp_path)
+    site = own_site(small_disk[0], tmp_path)
     program = "import time; x = bytearray(400 << 20); time.sleep(60)"
     command = {"argv": ["/usr/bin/python3", "-c", program], "spread": "once"}
     content = sleeper(command=command, resources={"nodes": 1, "time": "0:10:00", "memory": "100M"})
@@ -185,4 +193,4 @@ def test_task_over_its_memory(small_disk: tuple[Cluster, Path], tmp_path: Path) 
     assert result.state in ("FAILED", "OUT_OF_MEMORY", "CANCELLED"), result
     assert record(site, content["name"], number)["ended"][number]["state"] == result.state
     assert "memory" in told, told
-    assert "diagnose" in shown
+    assert f"\n  cause     jobspec diagnose {site.logs}/{content['name']}_{number}.out\n" in shown

@@ -78,9 +78,9 @@ export MASTER_ADDR="${hosts%%$'\n'*}"
 export MASTER_PORT="$((15000 + SLURM_JOB_ID % 17000))"
 
 echo "$SLURM_JOB_NAME: job $SLURM_JOB_ID on $SLURM_JOB_NUM_NODES nodes, meeting at $MASTER_ADDR:$MASTER_PORT;" \
-  "run $((${SLURM_RESTART_COUNT:-0} + 1)), $(date -u +%FT%TZ), $SLURM_JOB_NODELIST"
+  "run $((${SLURM_RESTART_COUNT:-0} + 1)), $(date -u +%FT%TZ), $SLURM_JOB_NODELIST" || true # the log's disk may be full
 # The last word of a run. One that has neither it nor a word of Slurm's was on a first node that failed.
-trap 'echo "$SLURM_JOB_NAME: end of the run"' EXIT
+trap 'echo "$SLURM_JOB_NAME: end of the run" || true' EXIT
 
 # Warm-up: one task fills the shared uv cache, so that the nodes below install from it instead of all building wheels.
 IFS= read -r -d '' warmup_program <<'JOBSPEC_WARMUP' || true
@@ -149,7 +149,7 @@ launch_log="/lustre/example/logs/glm45v-import-and-sft_import_$SLURM_JOB_ID.log"
 launch_exit=0
 unless=/lustre/example/models/GLM-4.5V/latest_checkpointed_iteration.txt
 if [[ -e $unless ]]; then
-  echo "$SLURM_JOB_NAME: skipped, since there is $unless"
+  echo "$SLURM_JOB_NAME: skipped, since there is $unless" || true
 else
   srun \
     --mpi=pmix \
@@ -167,7 +167,7 @@ fi
 
 # The ranks are told to end 85500 seconds after the job's start; a step that began then would be killed.
 ((SECONDS < 85500)) || {
-  echo "$SLURM_JOB_NAME: there is no time left for the next step" >&2
+  echo "$SLURM_JOB_NAME: there is no time left for the next step" >&2 || true
   exit 124
 }
 
@@ -240,7 +240,7 @@ srun \
   bash -c "$rank_program" rank 2>&1 |
   tee -a "$launch_log" || launch_exit="${PIPESTATUS[0]}"
 
-echo "$SLURM_JOB_NAME: the last losses of $launch_log"
+echo "$SLURM_JOB_NAME: the last losses of $launch_log" || true
 grep -saE 'iteration +[0-9]+/' "$launch_log" | grep -aiE 'lm loss|reduced_train_loss' | tail -n 25 || true
 
 # The launch's own exit code is the job's, whatever tee and the report did.

@@ -71,9 +71,9 @@ export MASTER_ADDR="${hosts%%$'\n'*}"
 export MASTER_PORT="$((15000 + SLURM_JOB_ID % 17000))"
 
 echo "$SLURM_JOB_NAME: job $SLURM_JOB_ID on $SLURM_JOB_NUM_NODES nodes, meeting at $MASTER_ADDR:$MASTER_PORT;" \
-  "run $((${SLURM_RESTART_COUNT:-0} + 1)), $(date -u +%FT%TZ), $SLURM_JOB_NODELIST"
+  "run $((${SLURM_RESTART_COUNT:-0} + 1)), $(date -u +%FT%TZ), $SLURM_JOB_NODELIST" || true # the log's disk may be full
 # The last word of a run. One that has neither it nor a word of Slurm's was on a first node that failed.
-trap 'echo "$SLURM_JOB_NAME: end of the run"' EXIT
+trap 'echo "$SLURM_JOB_NAME: end of the run" || true' EXIT
 
 # Warm-up: one task fills the shared uv cache, so that the nodes below install from it instead of all building wheels.
 IFS= read -r -d '' warmup_program <<'JOBSPEC_WARMUP' || true

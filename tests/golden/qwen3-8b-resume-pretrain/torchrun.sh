@@ -73,9 +73,9 @@ export MASTER_ADDR="${hosts%%$'\n'*}"
 export MASTER_PORT="$((15000 + SLURM_JOB_ID % 17000))"
 
 echo "$SLURM_JOB_NAME: job $SLURM_JOB_ID on $SLURM_JOB_NUM_NODES nodes, meeting at $MASTER_ADDR:$MASTER_PORT;" \
-  "run $((${SLURM_RESTART_COUNT:-0} + 1)), $(date -u +%FT%TZ), $SLURM_JOB_NODELIST"
+  "run $((${SLURM_RESTART_COUNT:-0} + 1)), $(date -u +%FT%TZ), $SLURM_JOB_NODELIST" || true # the log's disk may be full
 # The last word of a run. One that has neither it nor a word of Slurm's was on a first node that failed.
-trap 'echo "$SLURM_JOB_NAME: end of the run"' EXIT
+trap 'echo "$SLURM_JOB_NAME: end of the run" || true' EXIT
 
 # Warm-up: one task fills the shared uv cache, so that the nodes below install from it instead of all building wheels.
 IFS= read -r -d '' warmup_program <<'JOBSPEC_WARMUP' || true
@@ -108,7 +108,7 @@ last_saved() {
 saved_before="$(last_saved)"
 # Slurm itself starts the job again after a node failed, or a preemption; that is bounded here.
 ((${SLURM_RESTART_COUNT:-0} <= 40)) || {
-  echo "$SLURM_JOB_NAME: not started again, since it was 40 times" >&2
+  echo "$SLURM_JOB_NAME: not started again, since it was 40 times" >&2 || true
   exit 124
 }
 
@@ -169,20 +169,20 @@ srun \
   bash -c "$rank_program" rank 2>&1 |
   tee -a "$launch_log" || launch_exit="${PIPESTATUS[0]}"
 
-echo "$SLURM_JOB_NAME: the last losses of $launch_log"
+echo "$SLURM_JOB_NAME: the last losses of $launch_log" || true
 grep -saE 'iteration +[0-9]+/' "$launch_log" | grep -aiE 'lm loss|reduced_train_loss' | tail -n 25 || true
 
 # Resume. A launch that ended well but not at its last iteration saved before the time limit: Slurm starts this job again,
 # as long as each time more is saved. What does not go on ends with 124, so that no other job takes it for finished.
 saved="$(last_saved)"
 if ((launch_exit == 0 && saved < 200000)); then
-  echo "$SLURM_JOB_NAME: iteration $saved of 200000 is saved, $saved_before was before"
+  echo "$SLURM_JOB_NAME: iteration $saved of 200000 is saved, $saved_before was before" || true
   ((saved > saved_before)) || {
-    echo "$SLURM_JOB_NAME: not started again, since nothing new is saved" >&2
+    echo "$SLURM_JOB_NAME: not started again, since nothing new is saved" >&2 || true
     exit 124
   }
   ((${SLURM_RESTART_COUNT:-0} < 40)) || {
-    echo "$SLURM_JOB_NAME: not started again, since it was 40 times" >&2
+    echo "$SLURM_JOB_NAME: not started again, since it was 40 times" >&2 || true
     exit 124
   }
   exec scontrol requeue "$SLURM_JOB_ID"
