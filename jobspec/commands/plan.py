@@ -13,6 +13,7 @@ from jobspec.commands.output import print_diagnostics, print_text, say_usage, wa
 from jobspec.diagnostics.model import Sink
 from jobspec.driver import Compiled, Session
 from jobspec.files import Staging
+from jobspec.frameworks.protocol import TRAININGS
 from jobspec.source import Source
 from jobspec.spec.model import Spec
 from jobspec.syntax.reader import read
@@ -27,7 +28,6 @@ _OF_LAYOUTS = (
     *("JS201", "JS202", "JS203", "JS204", "JS211", "JS212", "JS214", "JS221", "JS222", "JS223", "JS224", "JS225"),
     *("JS226", "JS227", "JS228", "JS229", "JS281"),
 )
-_TRAININGS = ("pretrain", "sft", "lora", "dora")
 
 
 class _Search(NamedTuple):
@@ -119,7 +119,7 @@ def _launches(spec: Spec, step: str | None) -> tuple[Spec, ...]:
 
 def _trained(launches: tuple[Spec, ...], arguments: argparse.Namespace) -> Spec:
     """Return the training that a layout is looked for."""
-    found = [one for one in launches if one.task in _TRAININGS]
+    found = [one for one in launches if one.task in TRAININGS]
     if not found:
         raise _UsageError(f"{arguments.manifest} trains nothing: layouts are suggested for trainings")
     if len(found) > 1:

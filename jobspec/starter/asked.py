@@ -8,10 +8,11 @@ import re
 import sys
 
 from jobspec.frameworks.bridge_layouts import recipes_of
+from jobspec.frameworks.protocol import FINETUNINGS, TRAININGS
 from jobspec.spec.references import known_names
 from jobspec.starter.manifest import data_sets
 from jobspec.starter.questions import ask
-from jobspec.starter.wishes import FINE_TUNINGS, TASKS, TRAININGS, WishError, Wishes
+from jobspec.starter.wishes import TASKS, WishError, Wishes
 
 # As in schemas/v1/defs.schema.json.
 _TIME = re.compile(r"[0-9]{1,3}-[0-9]{1,2}(:[0-5]?[0-9](:[0-5]?[0-9])?)?|[0-9]{1,4}:[0-5]?[0-9]:[0-5]?[0-9]")
@@ -79,7 +80,7 @@ def _ask_rest(wishes: Wishes, folder: str) -> Wishes:
     if wishes.task in TRAININGS and wishes.framework == "bridge" and not wishes.recipe:
         found = recipes_of(os.path.splitext(os.path.basename(wishes.model or ""))[0], wishes.task)
         wishes = wishes._replace(recipe=ask("recipe", default=found[0] if found else None))
-    if wishes.task in FINE_TUNINGS and not wishes.pretrained:
+    if wishes.task in FINETUNINGS and not wishes.pretrained:
         wishes = wishes._replace(pretrained=ask("checkpoint to begin with (a folder)", check=_is_path))
     if wishes.task in TRAININGS and not wishes.data:
         some = data_sets(wishes.framework, wishes.task)

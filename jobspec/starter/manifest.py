@@ -9,13 +9,14 @@ from jobspec.diagnostics.model import Sink
 from jobspec.driver import Session
 from jobspec.frameworks.bridge_datasets import PRETRAINING, ROOT_FIELDS
 from jobspec.frameworks.bridge_layouts import layout_of, recipes_of
+from jobspec.frameworks.protocol import FINETUNINGS, TRAININGS
 from jobspec.site.cluster_file import show_time
 from jobspec.site.yaml_text import flow, scalar
 from jobspec.spec.model import Spec
 from jobspec.spec.time import seconds
 from jobspec.starter.layouts import DOES_NOT_FIT, Choice, choices, may_pass
 from jobspec.starter.megatron_flags import RECOMPUTE, flags_of
-from jobspec.starter.wishes import FINE_TUNINGS, TRAININGS, WishError, Wishes
+from jobspec.starter.wishes import WishError, Wishes
 
 #: The time limit where nobody says one; a partition may allow less.
 _TIME = "4:00:00"
@@ -93,7 +94,7 @@ def _recipe(wishes: Wishes) -> str:
 
 
 def _look_for_gaps(wishes: Wishes, recipe: str | None) -> None:
-    if wishes.task in FINE_TUNINGS and not wishes.pretrained:
+    if wishes.task in FINETUNINGS and not wishes.pretrained:
         raise WishError(f"{wishes.task} begins with weights: say the checkpoint with --pretrained FOLDER")
     if wishes.framework == "mlm" and not wishes.model:
         raise WishError("Megatron-LM takes the model's shape from its facts: say --model NAME")

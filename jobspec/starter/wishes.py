@@ -9,9 +9,6 @@ TASKS = {
     "bridge": ("pretrain", "sft", "lora", "dora", "import", "command"),
     "mlm": ("pretrain", "sft", "command"),
 }
-TRAININGS = ("pretrain", "sft", "lora", "dora")
-#: Those that begin with weights.
-FINE_TUNINGS = ("sft", "lora", "dora")
 
 
 class Wishes(NamedTuple):
