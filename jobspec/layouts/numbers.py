@@ -133,7 +133,7 @@ def reaches(layout: Layout, gpus_per_node: int, domain: int) -> tuple[Reach, ...
 def _batch(spec: Spec) -> Batch:
     training = spec.training
     batch, micro, length = training.global_batch_size, training.micro_batch_size, training.seq_length
-    count = batch // (micro * spec.layout.dp) if batch and micro else None
+    count = spec.microbatches
     return Batch(
         global_size=batch,
         micro_size=micro,
