@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 
 from jobspec.layouts.numbers import Numbers
+from jobspec.values import GIB
 
-_GIB = 1024**3
 _LEFT, _RIGHT, _WIDE = 130, 80, 952
 
 #: What a GPU holds, in the order of the bar: its name and colour (Okabe and Ito, and two greys).
@@ -29,7 +29,7 @@ def memory_bars(numbers: Numbers) -> tuple[list[str], float]:
     if not stages:
         missing = ", ".join(numbers.missing) or "nothing is counted for this task"
         return [heading, f'<text y="32">Not known: {escape(_cut(missing))}</text>'], 40
-    largest = max(*(stage.total / _GIB for stage in stages), limit or 0) * 1.03
+    largest = max(*(stage.total / GIB for stage in stages), limit or 0) * 1.03
     scale = (_WIDE - _LEFT - _RIGHT) / largest
     high, bar = (20, 15) if len(stages) <= 32 else (11, 8)
     used = [name for name in HELD if any(getattr(stage, name) for stage in stages)]
@@ -43,17 +43,17 @@ def memory_bars(numbers: Numbers) -> tuple[list[str], float]:
     top = 58.0
     for row, stage in enumerate(stages):
         y, x = top + row * high, float(_LEFT)
-        over = limit is not None and stage.total > limit * _GIB
+        over = limit is not None and stage.total > limit * GIB
         if len(stages) <= 32 or row % 4 == 0:
             layers = f"{stage.layers} layer{'s' * (stage.layers != 1)}"
             size = 12 if high > 12 else 9
             body.append(f'<text y="{y + bar - 3:g}" font-size="{size}">stage {stage.stage}: {layers}</text>')
-            shown = f"{stage.total / _GIB:.1f} GiB"
+            shown = f"{stage.total / GIB:.1f} GiB"
             red = ' fill="#b91c1c" font-weight="bold"' if over else ""
             at_end = f'x="{_WIDE}" y="{y + bar - 3:g}" text-anchor="end" font-size="{size}"'
             body.append(f"<text {at_end}{red}>{shown}</text>")
         for name in used:
-            wide = getattr(stage, name) / _GIB * scale
+            wide = getattr(stage, name) / GIB * scale
             if wide > 0:
                 body.append(f'<rect x="{x:.5g}" y="{y:g}" width="{wide:.4g}" height="{bar}" fill="{HELD[name][1]}"/>')
             x += wide

@@ -19,8 +19,8 @@ from jobspec.memory.shape import Shape
 from jobspec.memory.stage_memory import stage_memories
 from jobspec.rules.batch import bubble
 from jobspec.spec.model import Layout, Spec
+from jobspec.values import GIB
 
-_GIB = 1024**3
 _MICRO_BATCHES = (1, 2, 4, 8)
 _SHORTEST = 2048  # tokens of a context-parallel rank: less is not worth exchanging keys for
 _MOST_TP = 16  # wider than any NVLink domain is worth splitting one matrix for
@@ -71,7 +71,7 @@ def candidates(spec: Spec) -> Iterator[Candidate]:
 
     """
     reading = read(spec)
-    memory = (spec.cluster.memory_gib or 0) * _GIB
+    memory = (spec.cluster.memory_gib or 0) * GIB
     job = _Job(spec, counted(facts_of(spec)), reading.settings, _may_recompute(spec, reading.settings), memory)
     timed = sorted(_timed(job), key=lambda one: (one.seconds, one.layout[1:7], one.micro_batch_size, one.recompute))
     tight: list[Candidate] = []
@@ -98,7 +98,7 @@ def candidates(spec: Spec) -> Iterator[Candidate]:
 def measured(spec: Spec) -> Candidate | None:
     """Return the job's own layout as a candidate, ``None`` where its batch does not make whole microbatches."""
     settings = read(spec).settings
-    job = _Job(spec, counted(facts_of(spec)), settings, False, (spec.cluster.memory_gib or 0) * _GIB)
+    job = _Job(spec, counted(facts_of(spec)), settings, False, (spec.cluster.memory_gib or 0) * GIB)
     dp, batch = spec.layout.dp, settings.global_batch_size
     if not dp or not batch or batch % (settings.micro_batch_size * dp):
         return None

@@ -17,8 +17,8 @@ from jobspec.rules.memory import recompute_settings
 from jobspec.source import Source
 from jobspec.spec.model import Spec
 from jobspec.syntax.nodes import Mapping, find
+from jobspec.values import GIB
 
-_GIB = 1024**3
 _SIZES = ("tp", "pp", "vpp", "cp", "ep", "etp", "sp", "layout")
 
 #: Nodes that are tried for the fewest; nobody looks for the fewest of more.
@@ -184,10 +184,10 @@ def reason(spec: Spec, candidate: Candidate) -> str:
             + place.replace("stays", "stay").replace("goes", "go")
         )
     words.append(f"bubble {candidate.bubble:.0%}" if candidate.layout.pp > 1 else "no pipeline")
-    words.append(f"{candidate.bytes / _GIB:.0f} of {spec.cluster.memory_gib:g} GiB")
+    words.append(f"{candidate.bytes / GIB:.0f} of {spec.cluster.memory_gib:g} GiB")
     if candidate.recompute:
         words.append("recomputes all activations")
     if not candidate.roomy:
-        fits = candidate.bytes <= (spec.cluster.memory_gib or 0) * _GIB
+        fits = candidate.bytes <= (spec.cluster.memory_gib or 0) * GIB
         words.append("little room" if fits else "does not fit, as it is counted")
     return "; ".join(words)

@@ -15,8 +15,7 @@ from jobspec.layouts.search import Candidate
 from jobspec.layouts.suggest import Suggestion
 from jobspec.layouts.words import batch_words, layout_words
 from jobspec.memory.stage_memory import StageMemory
-
-_GIB = 1024**3
+from jobspec.values import GIB
 
 #: Short names of what a GPU holds, for the heads of the columns.
 HOLDINGS = {
@@ -160,8 +159,8 @@ class Page:
         held = [name for name in HOLDINGS if any(getattr(stage, name) for stage in stages)]
         table = self._table("stage", "layers", "params", *(HOLDINGS[name] for name in held), "total")
         for numbered, cells, total in _runs(stages, held):
-            over = limit is not None and total > limit * _GIB
-            table.add_row(numbered, *cells, f"{total / _GIB:.1f}", style="red" if over else None)
+            over = limit is not None and total > limit * GIB
+            table.add_row(numbered, *cells, f"{total / GIB:.1f}", style="red" if over else None)
         self._console.print(table)
         self._console.print()
 
@@ -198,7 +197,7 @@ class Page:
 def _row(name: str, one: Candidate, sizes: Sequence[str], best: float) -> list[str]:
     return [
         *(name, f"{one.layout.world:,}", *(str(getattr(one.layout, size) or 1) for size in sizes)),
-        *(str(one.micro_batch_size), f"{one.bubble:.0%}", f"{one.bytes / _GIB:.1f}", f"{one.seconds / best:.2f}"),
+        *(str(one.micro_batch_size), f"{one.bubble:.0%}", f"{one.bytes / GIB:.1f}", f"{one.seconds / best:.2f}"),
     ]
 
 
@@ -222,7 +221,7 @@ def _runs(stages: Sequence[StageMemory], held: Sequence[str]) -> list[tuple[str,
     """Return rows of cells; stages that follow each other and look the same share one."""
     rows: list[tuple[int, int, list[str], float]] = []
     for stage in stages:
-        sizes = [f"{getattr(stage, name) / _GIB:.1f}" for name in held]
+        sizes = [f"{getattr(stage, name) / GIB:.1f}" for name in held]
         cells = [str(stage.layers), billions(stage.parameters), *sizes]
         if rows and rows[-1][2] == cells:
             first, _, _, total = rows.pop()

@@ -15,8 +15,7 @@ from jobspec.frameworks.protocol import ADAPTERS
 from jobspec.memory.settings import LEVELS, Adapters, Recompute, Settings
 from jobspec.memory.stages import Uneven
 from jobspec.spec.model import Spec
-
-GIB = 1024**3
+from jobspec.values import GIB
 
 #: What work a task is.
 WORK = {

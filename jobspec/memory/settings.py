@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from jobspec.memory.stages import Uneven
+from jobspec.values import GIB
 
 #: What a GPU spends before the first weight: the context of CUDA, and NCCL's buffers. An assumption; neither of
 #: Megatron's estimators counts it.
-RUNTIME_BYTES = 2 * 1024**3
+RUNTIME_BYTES = 2 * GIB
 
 
 #: What is sharded over the data-parallel ranks: nothing; the optimizer (which the distributed optimizer does too); also

@@ -14,12 +14,12 @@ from jobspec.frameworks.protocol import TRAININGS
 from jobspec.rules.registry import Report, rule
 from jobspec.rules.suggest import larger_size, more_nodes
 from jobspec.spec.model import Spec
+from jobspec.values import GIB
 
 if TYPE_CHECKING:
     from jobspec.memory.estimate import Estimate
     from jobspec.memory.stage_memory import StageMemory
 
-_GIB = 1024**3
 
 # Sizes that break a law are to be changed anyway, and what they come to means nothing.
 _AFTER_LAYOUT = (
@@ -98,7 +98,7 @@ def weights_above_memory(spec: Spec, report: Report) -> None:
     if found is None:
         return
     estimate, stage, memory = found
-    if stage.weights > memory * _GIB:
+    if stage.weights > memory * GIB:
         report(
             f"the weights take {_gib(stage.weights)} of each GPU{_where(estimate, stage)}, which has {memory:g} GiB",
             at=f"/parallelism/{_first_lever(spec)}",
@@ -177,7 +177,7 @@ def estimate_above_memory(spec: Spec, report: Report) -> None:
     if found is None:
         return
     estimate, stage, memory = found
-    if stage.total > memory * _GIB:
+    if stage.total > memory * GIB:
         report(
             f"the job needs {_gib(stage.total)} of each GPU{_where(estimate, stage)}, which has {memory:g} GiB",
             at=f"/parallelism/{_first_lever(spec)}",
@@ -199,7 +199,7 @@ def _most(spec: Spec, size: Callable[[StageMemory], float]) -> tuple[Estimate, S
 
 
 def _gib(size: float) -> str:
-    return f"{size / _GIB:,.1f} GiB"
+    return f"{size / GIB:,.1f} GiB"
 
 
 def _where(estimate: Estimate, stage: StageMemory) -> str:
@@ -243,7 +243,7 @@ def _size(spec: Spec, name: str) -> int | None:
 
 def _fits(spec: Spec) -> bool:
     found = _most(spec, lambda stage: stage.total)
-    return found is not None and found[1].total <= found[2] * _GIB
+    return found is not None and found[1].total <= found[2] * GIB
 
 
 # What each framework calls the settings; the precision-aware optimizer is what offloads (arguments.py:1884).
