@@ -21,6 +21,7 @@ from jobspec.importer.sweep_task import one_task
 from jobspec.importer.verdict import KEYS, check, ordered, own_variables, whole
 from jobspec.spec.environment import names_secret, redact
 from jobspec.spec.model import Spec
+from jobspec.values import show_count
 
 
 class Wanted(NamedTuple):
@@ -208,7 +209,7 @@ def _tell_taken(tree: Tree, imported: Imported, report: Report) -> None:
     report.taken("sections", "the manifest has " + ", ".join(f"`{key}`" for key in sections))
     number = len(imported.lines)
     line = imported.lines[0]
-    report.taken("launches", f"{number} launch{'es' if number > 1 else ''} of the script", line)
+    report.taken("launches", f"{show_count(number, 'launch', 'es')} of the script", line)
 
 
 def _notes(text: str, tree: Tree) -> dict[str, str]:

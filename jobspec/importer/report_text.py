@@ -8,6 +8,7 @@ from typing import Any
 
 from jobspec.diagnostics.visible import one_line
 from jobspec.importer.report import About, Finding, Report
+from jobspec.values import show_count
 
 _TITLES = {
     About.BUG: "looks like a mistake of the script",
@@ -26,7 +27,7 @@ def human(report: Report, source: str, *, compiles: bool) -> str:
     lines = _paragraphs(report, source, *_TITLES)
     verdict = "the manifest compiles" if compiles else "the manifest does not compile as it is"
     opened = len(report.findings(About.OPEN))
-    rest = f"; {opened} value{'s' if opened > 1 else ''} to fill in" if opened else ""
+    rest = f"; {show_count(opened, 'value')} to fill in" if opened else ""
     return "\n".join([*lines, f"{verdict}{rest}"]) + "\n"
 
 

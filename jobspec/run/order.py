@@ -14,6 +14,7 @@ from jobspec.ir.plan import JobHeader
 from jobspec.run import provenance
 from jobspec.run.record import Record, SweepOf
 from jobspec.targets.registry import DEFAULT
+from jobspec.values import show_count
 
 _DIRECTIVE = re.compile(r"^#SBATCH --([a-z-]+)", re.MULTILINE)
 
@@ -68,8 +69,7 @@ class Order(NamedTuple):
     @property
     def size(self) -> str:
         """How much the job asks for, in words."""
-        nodes = "1 node" if self.job.nodes == 1 else f"{self.job.nodes} nodes"
-        return f"{nodes} for {self.job.time} in {self.job.partition}"
+        return f"{show_count(self.job.nodes, 'node')} for {self.job.time} in {self.job.partition}"
 
     @property
     def missing_secrets(self) -> list[str]:

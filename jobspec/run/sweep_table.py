@@ -11,6 +11,7 @@ from jobspec.run.order import Order
 from jobspec.run.outlook import Outlook
 from jobspec.run.record import Record
 from jobspec.run.sweeps import member_of
+from jobspec.values import show_count
 
 Values = tuple[tuple[str, str], ...]
 
@@ -29,7 +30,7 @@ def submitted(placed: Sequence[tuple[Order, Record]]) -> str:
             else:
                 rows += [((record.job or "", point), values) for point, values in points]
         first = own[0][0]
-        what = f"{len(rows)} point{'s' if len(rows) > 1 else ''} of {name}, each {first.size}"
+        what = f"{show_count(len(rows), 'point')} of {name}, each {first.size}"
         lines = _lines(("JOB", "POINT"), rows)
         texts.append(
             f"Submitted {what}\n"

@@ -11,6 +11,7 @@ from jobspec.site.gpus import product_of
 from jobspec.site.mounts import FileSystem
 from jobspec.site.slurm import Partition, Site
 from jobspec.site.yaml_text import comment, flow, scalar
+from jobspec.values import show_count
 
 # As in schemas/v1/cluster.schema.json; a test holds both to each other.
 _PARTITION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
@@ -84,7 +85,7 @@ def _gpus(site: Site, found: list[tuple[Kind, int]], main: Kind, count: int, sai
     else:
         yield f"gpus_per_node: {count}"
     for kind, nodes in found if len(found) > 1 else []:
-        yield f"# {_count(nodes, 'node')}: {comment(kind.show())}"
+        yield f"# {show_count(nodes, 'node')}: {comment(kind.show())}"
     if len(found) > 1:
         yield "# A cluster file describes one kind, here the one of the most nodes: write a file for each other one."
     yield from _product(main)
@@ -137,7 +138,7 @@ def show_time(seconds: int | None) -> str | None:
 
 def _about(site: Site, one: Partition, main: Kind) -> str:
     inside = kinds(site, one.name)
-    words = [_count(one.nodes, "node")]
+    words = [show_count(one.nodes, "node")]
     if site.nodes and not inside:
         words.append("no GPUs")
     words += [f"{nodes} with {kind.show()}" for kind, nodes in inside if kind != main]
@@ -251,7 +252,3 @@ def _caches(folders: list[FileSystem]) -> Iterator[str]:
     yield "# caches:   # folders that all nodes see, and that a mount brings into the container"
     for key, name in (("hf_home", "huggingface"), ("uv_cache_dir", "uv"), ("nemo_home", "nemo")):
         yield f"#   {key}: {comment(scalar(f'{place}/cache/{name}'))}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")
