@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
         found = jobs.find(meant)
         if meant.is_all:
             found = found._replace(jobs=tuple(job for job in found.jobs if not job.has_ended) or found.jobs[-1:])
-        different = {job.label.partition("_")[0]: job.name for job in found.jobs}
+        different = {job.array: job.name for job in found.jobs}
         if len(different) > 1 and meant.is_all:
             named = ", ".join(f"{number} ({name})" for number, name in different.items())
             return say_usage(f"there are several jobs: {named}; say which one")

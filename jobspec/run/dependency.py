@@ -69,7 +69,7 @@ def _parts(text: str) -> list[tuple[int, str]]:
 
 
 def _number(kind: str, name: str, jobs: list[Queued]) -> str:
-    mine = {job.label.partition("_")[0]: job for job in jobs if job.name == name}
+    mine = {job.array: job for job in jobs if job.name == name}
     active = [number for number, job in mine.items() if not job.has_ended]
     if len(active) > 1:
         raise DependencyError(f"`{name}`: there are several such jobs, {', '.join(active)}: say which one")

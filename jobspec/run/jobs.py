@@ -59,10 +59,20 @@ class Job(NamedTuple):
         return self.state in squeue.ENDED or self.state in (FORGOTTEN, UNSUBMITTED)
 
     @property
+    def array(self) -> str:
+        """The ID of its array, or its own where it is no task of one."""
+        return self.label.partition("_")[0]
+
+    @property
+    def task(self) -> str:
+        """Its number in the array, empty where it is no task of one."""
+        return self.label.partition("_")[2]
+
+    @property
     def place(self) -> str | None:
         """The path of its script and its record without their suffix; ``None`` where it has none."""
-        array = self.label.partition("_")[0]
-        return os.path.join(os.path.dirname(self.log), f"{self.name}_{array}") if self.log and self.is_ours else None
+        stem = f"{self.name}_{self.array}"
+        return os.path.join(os.path.dirname(self.log), stem) if self.log and self.is_ours else None
 
 
 class Wanted(NamedTuple):
@@ -101,7 +111,7 @@ def find(wanted: Wanted, *, everything: bool = False) -> Found:
     queued = [one for one in _ask(wanted) if _is_meant(one, wanted)]
     of_words = _ask_sweeps(wanted, queued)
     jobs = [of_queue(one) for one in [*queued, *(one for found in of_words.values() for one in found)]]
-    known = {job.label.partition("_")[0] for job in jobs}
+    known = {job.array for job in jobs}
     places = [*_recorded(wanted, known, everything)]
     places += [place for word, found in of_words.items() if word == sweep_of(found[0]) for place in recorded(found)]
     jobs += [job for name, folder, number in places for job in _of_record(folder, name, number)]
@@ -164,7 +174,7 @@ def _is_meant(one: Queued, wanted: Wanted) -> bool:
         return identity(one.comment) is not None
     return (
         one.label in wanted.ids
-        or one.label.partition("_")[0] in wanted.ids
+        or one.array in wanted.ids
         or one.name in wanted.names
         or (one.name, os.path.dirname(one.output)) in wanted.manifests
     )
@@ -210,7 +220,7 @@ def _unsubmitted(name: str, sweep: SweepOf) -> Job:
 
 
 def _unknown(wanted: Wanted, jobs: Sequence[Job]) -> list[str]:
-    there = {label for job in jobs for label in (job.label, job.label.partition("_")[0])}
+    there = {label for job in jobs for label in (job.label, job.array)}
     return [one for one in wanted.ids if one not in there]
 
 
@@ -245,20 +255,19 @@ def _last_of_each(jobs: Sequence[Job], wanted: Wanted) -> list[Job]:
     kept = []
     by_name: dict[tuple[str, str | None, str], list[Job]] = {}
     for job in jobs:
-        if job.label in wanted.ids or job.label.partition("_")[0] in wanted.ids:
+        if job.label in wanted.ids or job.array in wanted.ids:
             kept.append(job)
         else:
             # Of an array that is a sweep each task is a point: some may have been submitted anew.
-            task = job.label.partition("_")[2] if job.sweep else ""
+            task = job.task if job.sweep else ""
             by_name.setdefault((job.name, job.log and os.path.dirname(job.log), task), []).append(job)
     for group in by_name.values():
         active = [job for job in group if not job.has_ended]
-        newest = max(int(job.label.partition("_")[0]) for job in group)
-        kept += active or [job for job in group if job.label.partition("_")[0] == str(newest)]
+        newest = max(int(job.array) for job in group)
+        kept += active or [job for job in group if job.array == str(newest)]
     return kept
 
 
 def _age(job: Job) -> tuple[int, int]:
-    array, _, task = job.label.partition("_")
-    array = array.partition("+")[0]  # a component of a heterogeneous job
-    return int(array) if array.isdigit() else 0, int(task) if task.isdigit() else 0
+    array = job.array.partition("+")[0]  # a component of a heterogeneous job
+    return int(array) if array.isdigit() else 0, int(job.task) if job.task.isdigit() else 0

@@ -10,9 +10,10 @@ from typing import NamedTuple
 from jobspec.host import slurm_host
 from jobspec.run import progress
 from jobspec.run import record as records
-from jobspec.run.jobs import Job, with_records
+from jobspec.run.jobs import FORGOTTEN, Job, with_records
 from jobspec.run.progress import Progress
 from jobspec.run.record import Ending
+from jobspec.run.sweeps import UNSUBMITTED
 from jobspec.slurm.reasons import in_words
 from jobspec.slurm.squeue import ENDED
 
@@ -36,9 +37,9 @@ class Outlook(NamedTuple):
     def reason(self) -> str:
         """Why it waits or has ended, in plain words."""
         job = self.job
-        if job.state == "UNSUBMITTED":
+        if job.state == UNSUBMITTED:
             return ""
-        if job.state == "FORGOTTEN":
+        if job.state == FORGOTTEN:
             return "Slurm knows it no more"
         if job.state == "CANCELLED" and job.record and job.record.cancelled_at:
             return f"`jobspec cancel` ended it at {job.record.cancelled_at}"
@@ -67,7 +68,7 @@ def of_jobs(jobs: Sequence[Job]) -> list[Outlook]:
 def _note_ends(known: Sequence[Job]) -> None:
     """Write down in the records how jobs have ended, which Slurm forgets; one that cannot be written is no failure."""
     for job in known:
-        if not (job.record and job.log and job.state in ENDED) or "_" in job.label:
+        if not (job.record and job.log and job.state in ENDED) or job.task:
             continue
         ended = Ending(job.state, job.exit_code, job.restarts, job.start, job.end, job.nodes)
         if job.record.ended != ended:  # of one whose node failed: it has started again since

@@ -31,7 +31,7 @@ def find(folder: str, record: Record, *, age: float) -> str | None:
         for job in queued:
             found = identity(job.comment)
             if found and found.nonce == record.nonce:
-                return job.label.partition("_")[0]  # of an array its own
+                return job.array
         if time.monotonic() >= end:
             return _by_output(folder, record, {job.number for job in queued})
         time.sleep(0.5)

@@ -118,7 +118,7 @@ def _named(order: Order, task: int | None) -> str:
 def _is(job: Queued, order: Order, task: int | None) -> bool:
     known = identity(job.comment)
     same = known is not None and order.digest.startswith(known.digest)
-    return same and (task is None or job.label.partition("_")[2] == str(task))
+    return same and (task is None or job.task == str(task))
 
 
 def _forgotten(found: Sequence[Order], by_name: dict[str, list[Queued]]) -> dict[tuple[str, str, str], list[str]]:
@@ -126,7 +126,7 @@ def _forgotten(found: Sequence[Order], by_name: dict[str, list[Queued]]) -> dict
     result: dict[tuple[str, str, str], list[str]] = {}
     listed = {folder: records.numbers_in(folder) for folder in {order.folder for order in found}}
     for order in found:
-        known = {job.label.partition("_")[0] for job in by_name.get(order.name, [])}
+        known = {job.array for job in by_name.get(order.name, [])}
         for number in listed[order.folder].get(order.name, []):
             if number in known:
                 continue

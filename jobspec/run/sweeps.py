@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from jobspec.host import slurm_host
 from jobspec.run import record as records
-from jobspec.run.record import Record, SweepOf, identity
+from jobspec.run.record import identity
 from jobspec.slurm import squeue
 from jobspec.slurm.squeue import Queued
+
+if TYPE_CHECKING:
+    from jobspec.run.jobs import Job
 
 #: The state of a point that has no job.
 UNSUBMITTED = "UNSUBMITTED"
@@ -24,32 +27,15 @@ class Member(NamedTuple):
     values: tuple[tuple[str, str], ...]
 
 
-class OfSweep(NamedTuple):
-    """What a job knows of its sweep without its record: its own name, label and the sweep's name."""
-
-    name: str
-    label: str
-    sweep: str | None
-    record: Record | None
-
-
-def member_of(job: OfSweep | object) -> Member:
+def member_of(job: Job) -> Member:
     """Return the point that a job of a sweep is; its values are those of its record, where there is one."""
-    name, label = str(getattr(job, "name", "")), str(getattr(job, "label", ""))
-    record: Record | None = getattr(job, "record", None)
-    sweep = record.sweep if record and record.sweep else None
-    own = str(getattr(job, "sweep", None) or (sweep.name if sweep else ""))
-    task = label.partition("_")[2]
+    sweep = job.record.sweep if job.record else None
+    own = job.sweep or (sweep.name if sweep else "")
     if sweep:
-        index = int(task) if task.isdigit() else 0
+        index = int(job.task) if job.task.isdigit() else 0
         if index < len(sweep.points):
             return Member(own, *sweep.points[index])
-    return Member(own, task or name.removeprefix(f"{own}-"), ())
-
-
-def points_of(sweep: SweepOf) -> dict[str, str]:
-    """Return the label of the task of each point of an array, by the name of the point."""
-    return {name: str(index) for index, (name, _) in enumerate(sweep.points)}
+    return Member(own, job.task or job.name.removeprefix(f"{own}-"), ())
 
 
 def named(word: str) -> list[Queued]:
@@ -85,14 +71,13 @@ def sweep_of(job: Queued) -> str | None:
 def _names(job: Queued) -> tuple[str, ...]:
     """Return what a job's point is called: of a task of an array by the record of the array."""
     sweep = sweep_of(job)
-    array, _, task = job.label.partition("_")
     if job.name != sweep:
         return (job.name.removeprefix(f"{sweep}-"),)
-    record = records.read(os.path.join(os.path.dirname(job.log), f"{job.name}_{array}.json")) if job.log else None
+    record = records.read(os.path.join(os.path.dirname(job.log), f"{job.name}_{job.array}.json")) if job.log else None
     points = record.sweep.points if record and record.sweep else ()
-    if not task.isdigit() or int(task) >= len(points):
+    if not job.task.isdigit() or int(job.task) >= len(points):
         return ()
-    point = points[int(task)][0]
+    point = points[int(job.task)][0]
     return point, f"{sweep}-{point}"
 
 
@@ -101,7 +86,7 @@ def recorded(jobs: Sequence[Queued]) -> list[tuple[str, str, str]]:
 
     The sweeps are those of some jobs, and the folders theirs; the names of the points begin with the sweep's.
     """
-    known = {job.label.partition("_")[0] for job in jobs}
+    known = {job.array for job in jobs}
     places = {(os.path.dirname(job.log), str(sweep_of(job))) for job in jobs if job.log and sweep_of(job)}
     found = []
     for folder, sweep in sorted(places):

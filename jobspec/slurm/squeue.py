@@ -64,10 +64,26 @@ class Queued(NamedTuple):
         return self.state in ENDED
 
     @property
+    def array(self) -> str:
+        """The ID of its array, or its own where it is no task of one."""
+        return self.label.partition("_")[0]
+
+    @property
+    def task(self) -> str:
+        """Its number in the array, empty where it is no task of one."""
+        return self.label.partition("_")[2]
+
+    @property
     def log(self) -> str | None:
         """The path of its output; ``None`` where it has a pattern that only its node knows (sbatch(1), filename)."""
-        array, _, task = self.label.partition("_")
-        known = {"j": self.number, "x": self.name, "A": array, "a": task or _NO_TASK, "u": self.user, "%": "%"}
+        known = {
+            "j": self.number,
+            "x": self.name,
+            "A": self.array,
+            "a": self.task or _NO_TASK,
+            "u": self.user,
+            "%": "%",
+        }
         path = _PATTERN.sub(lambda found: known.get(found[1], "\0"), self.output)
         return path if path.startswith("/") and "\0" not in path else None
 
