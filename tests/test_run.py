@@ -73,8 +73,8 @@ def test_settled_record_has_its_number_even_on_a_full_disk(tmp_path: Path, monke
 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["train_42.json", "train_42.sh"]
     assert records.read(str(tmp_path / "train_42.json")) == RECORD._replace(job="42")
-    assert records.of_folder(str(tmp_path), "train") == (["42"], [])
-    assert records.of_folder(str(tmp_path), "trai") == ([], [])
+    assert records.numbers_in(str(tmp_path)) == {"train": ["42"]}
+    assert records.pending_in(str(tmp_path)) == {}
 
 
 def test_one_lock_at_a_time(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from contextlib import suppress
 
 from jobspec.commands.output import print_text, say_usage
@@ -54,7 +53,7 @@ def _says_yes(active: list[Job]) -> bool:
 
 def _note(active: list[Job]) -> None:
     """Write down in the records that jobs were cancelled from here; one that cannot be written is no failure."""
-    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(slurm_host().now()))
+    now = records.stamp(slurm_host().now())
     with suppress(HostError):
         for job in jobs.with_records(active):
             if job.record and job.log:

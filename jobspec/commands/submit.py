@@ -132,8 +132,8 @@ def _submit_all(
             slurm_host().make_folder(place[0])
             held[place] = stack.enter_context(lock.hold(*place, arguments.timeout))
         recovered: dict[tuple[str, str, str], Record] = {}
-        for folder, name in _unsettled(found):
-            recovered |= _recover(folder, name)
+        for folder, name, pending in _unsettled(found):
+            recovered |= _recover(folder, name, pending)
         jobs = squeue.ask(names=sorted({*named, *(one.name for one in found)}))
         if arguments.missing:
             _leave_missing(found, jobs, recovered)
@@ -173,10 +173,10 @@ def _submit(order: Order, record: Record, held: int, arguments: argparse.Namespa
         ) from None
 
 
-def _recover(folder: str, name: str) -> dict[tuple[str, str, str], Record]:
+def _recover(folder: str, name: str, pending: list[str]) -> dict[tuple[str, str, str], Record]:
     """Settle the submissions of a name that were broken off; return those that have a job, by what was submitted."""
     found = {}
-    for path in records.of_folder(folder, name)[1]:
+    for path in pending:
         record = records.read(path)
         if record is None:  # not ours to judge
             continue
@@ -265,12 +265,11 @@ def _leave_missing(found: list[Order], jobs: list[Queued], recovered: dict[tuple
     found[:] = [by_key.get(order.key, order) for order in found]
 
 
-def _unsettled(found: list[Order]) -> list[tuple[str, str]]:
-    """Return folder and name of each order that an earlier submit may have left unsettled."""
-    names: dict[str, list[str]] = {}
-    for order in found:
-        names.setdefault(order.folder, []).append(order.name)
-    return [(folder, name) for folder, own in names.items() for name in sorted(set(own) & records.pending_in(folder))]
+def _unsettled(found: list[Order]) -> list[tuple[str, str, list[str]]]:
+    """Return folder, name and pending records of each order that an earlier submit has left unsettled."""
+    pending = {folder: records.pending_in(folder) for folder in {order.folder for order in found}}
+    places = dict.fromkeys((order.folder, order.name) for order in found)
+    return [(folder, name, pending[folder][name]) for folder, name in places if name in pending[folder]]
 
 
 def _is_of(job: Queued, order: Order) -> bool:

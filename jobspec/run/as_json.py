@@ -11,7 +11,7 @@ from jobspec.run import record as records
 from jobspec.run.jobs import Job
 from jobspec.run.order import Order
 from jobspec.run.outlook import Outlook
-from jobspec.run.record import Record, SweepOf
+from jobspec.run.record import Record, SweepOf, sweep_as_json
 from jobspec.run.sweeps import member_of
 
 
@@ -35,7 +35,7 @@ def submitted(order: Order, record: Record, outcome: str) -> dict[str, Any]:
         "manifest": record.manifest,
         "digest": record.digest,
         "options": list(record.options),
-        "sweep": _sweep(order.sweep),
+        "sweep": sweep_as_json(order.sweep) if order.sweep else None,
     }
 
 
@@ -76,14 +76,9 @@ def seen(one: Outlook, outcome: str | None = None) -> dict[str, Any]:
     }
 
 
-def _sweep(sweep: SweepOf | None) -> dict[str, Any] | None:
-    points = [{"name": name, "values": dict(values)} for name, values in sweep.points] if sweep else []
-    return {"name": sweep.name, "points": points} if sweep else None
-
-
-def _member(job: Job) -> dict[str, Any] | None:
+def _member(job: Job) -> dict[str, Any]:
     member = member_of(job)
-    return _sweep(SweepOf(member.sweep, ((member.point, member.values),)))
+    return sweep_as_json(SweepOf(member.sweep, ((member.point, member.values),)))
 
 
 def finite(value: float | None) -> float | None:

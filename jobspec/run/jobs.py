@@ -182,7 +182,7 @@ def _is_meant(one: Queued, wanted: Wanted) -> bool:
 
 def _recorded(wanted: Wanted, known: set[str], everything: bool) -> Iterable[tuple[str, str, str]]:
     for name, folder in wanted.manifests:
-        numbers = [number for number in records.of_folder(folder, name)[0] if number not in known]
+        numbers = [number for number in records.numbers_in(folder).get(name, []) if number not in known]
         yield from ((name, folder, number) for number in (numbers if everything else numbers[-1:]))
 
 
@@ -195,7 +195,7 @@ def _ask_sweeps(wanted: Wanted, queued: Sequence[Queued]) -> dict[str, list[Queu
 
 def _of_record(folder: str, name: str, number: str) -> list[Job]:
     """Return the job of a record; of an array of a sweep its tasks."""
-    record = records.read(os.path.join(folder, f"{name}_{number}.json"))
+    record = records.of_job(folder, name, number)
     sweep = record.sweep if record else None
     is_array = sweep is not None and sweep.name == name
     labels = [f"{number}_{task}" for task in range(len(sweep.points))] if sweep and is_array else [number]

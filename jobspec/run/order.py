@@ -12,7 +12,7 @@ from jobspec.driver import Compiled
 from jobspec.host import slurm_host
 from jobspec.ir.plan import JobHeader
 from jobspec.run import provenance
-from jobspec.run.record import Record, SweepOf
+from jobspec.run.record import Record, SweepOf, stamp
 from jobspec.targets.registry import DEFAULT
 from jobspec.values import show_count
 
@@ -114,7 +114,7 @@ def record(order: Order, git: tuple[str, bool] | None) -> Record:
         name=order.name,
         nonce=os.urandom(6).hex(),
         job=None,
-        at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        at=stamp(time.time()),
         manifest=order.files[0][0],
         digest=order.digest,
         files=order.files,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from contextlib import suppress
+import time
 from typing import Any, NamedTuple
 
 from jobspec.host import slurm_host
@@ -103,12 +103,22 @@ def base(folder: str, record: Record) -> str:
     return os.path.join(folder, f"{record.name}_{record.job or _PENDING + record.nonce}")
 
 
+def sweep_as_json(sweep: SweepOf) -> dict[str, Any]:
+    """Return a sweep as JSON has it, in records and in what the verbs print."""
+    points = [{"name": name, "values": dict(values)} for name, values in sweep.points]
+    return {"name": sweep.name, "points": points}
+
+
+def stamp(seconds: float) -> str:
+    """Return Unix seconds as records have them: UTC, ISO 8601."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
 def as_json(record: Record) -> dict[str, Any]:
     """Return a record as its file has it."""
     fields = record._asdict()
-    points = [{"name": name, "values": dict(values)} for name, values in record.sweep.points] if record.sweep else []
     if record.sweep:
-        fields["sweep"] = {"name": record.sweep.name, "points": points}
+        fields["sweep"] = sweep_as_json(record.sweep)
     else:
         del fields["sweep"]  # an older jobspec reads the record too
     if record.ended:
@@ -167,35 +177,37 @@ def parse(path: str, text: bytes) -> Record | None:
     return record._replace(job=number) if number else record  # the name is right where the disk was full for the rest
 
 
-def of_folder(folder: str, name: str) -> tuple[list[str], list[str]]:
-    """Return the IDs of the jobs with a name that have a record in a folder, oldest first, and the pending records."""
-    try:
-        entries = slurm_host().entries(folder)
-    except OSError:
-        return [], []
-    numbers = [number for entry in entries if (number := _number(entry, name))]
-    start = f"{name}_{_PENDING}"
-    pending = [os.path.join(folder, entry) for entry in entries if entry.startswith(start) and entry.endswith(".json")]
-    return sorted(numbers, key=int), sorted(pending)
+def of_job(folder: str, name: str, number: str) -> Record | None:
+    """Return the record of a job by its ID, ``None`` where it has none."""
+    return read(os.path.join(folder, f"{name}_{number}.json"))
 
 
 def numbers_in(folder: str) -> dict[str, list[str]]:
-    """Return the IDs of all jobs that have a record in a folder, by their names."""
+    """Return the IDs of all jobs that have a record in a folder, by their names, oldest first."""
     found: dict[str, list[str]] = {}
-    with suppress(OSError):
-        for entry in slurm_host().entries(folder):
-            name, _, number = entry.removesuffix(".json").rpartition("_")
-            if entry.endswith(".json") and number.isdigit():
-                found.setdefault(name, []).append(number)
+    for entry in _entries(folder):
+        name, _, number = entry.removesuffix(".json").rpartition("_")
+        if entry.endswith(".json") and number.isdigit():
+            found.setdefault(name, []).append(number)
     return {name: sorted(numbers, key=int) for name, numbers in found.items()}
 
 
-def pending_in(folder: str) -> set[str]:
-    """Return the names that have a pending record in a folder."""
+def pending_in(folder: str) -> dict[str, list[str]]:
+    """Return the paths of all pending records in a folder, by the names of their jobs."""
+    found: dict[str, list[str]] = {}
+    for entry in sorted(_entries(folder)):
+        pending = _PENDING_FILE.fullmatch(entry)
+        if pending:
+            found.setdefault(pending[1], []).append(os.path.join(folder, entry))
+    return found
+
+
+def _entries(folder: str) -> list[str]:
+    """Return the names in a folder, none where it cannot be read."""
     try:
-        return {found[1] for entry in slurm_host().entries(folder) if (found := _PENDING_FILE.fullmatch(entry))}
+        return slurm_host().entries(folder)
     except OSError:
-        return set()
+        return []
 
 
 def _number(path: str, name: str) -> str | None:

@@ -130,7 +130,7 @@ def _forgotten(found: Sequence[Order], by_name: dict[str, list[Queued]]) -> dict
         for number in listed[order.folder].get(order.name, []):
             if number in known:
                 continue
-            record = records.read(os.path.join(order.folder, f"{order.name}_{number}.json"))
+            record = records.of_job(order.folder, order.name, number)
             if record is not None and record.digest == order.digest and not record.cancelled_at:
                 result.setdefault(order.key, []).append(number)
     return result

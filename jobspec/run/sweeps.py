@@ -73,7 +73,7 @@ def _names(job: Queued) -> tuple[str, ...]:
     sweep = sweep_of(job)
     if job.name != sweep:
         return (job.name.removeprefix(f"{sweep}-"),)
-    record = records.read(os.path.join(os.path.dirname(job.log), f"{job.name}_{job.array}.json")) if job.log else None
+    record = records.of_job(os.path.dirname(job.log), job.name, job.array) if job.log else None
     points = record.sweep.points if record and record.sweep else ()
     if not job.task.isdigit() or int(job.task) >= len(points):
         return ()
@@ -94,7 +94,7 @@ def recorded(jobs: Sequence[Queued]) -> list[tuple[str, str, str]]:
             if name != sweep and not name.startswith(f"{sweep}-"):
                 continue
             for number in numbers:
-                record = None if number in known else records.read(os.path.join(folder, f"{name}_{number}.json"))
+                record = None if number in known else records.of_job(folder, name, number)
                 if record and record.sweep and record.sweep.name == sweep:
                     found.append((name, folder, number))
     return found
