@@ -7,7 +7,7 @@ import os
 import sys
 from contextlib import suppress
 
-from jobspec.commands.output import print_text, say_usage
+from jobspec.commands.output import can_ask, print_text, say_usage, says_yes
 from jobspec.commands.status import say_missing
 from jobspec.diagnostics.visible import one_line
 from jobspec.host import slurm_host
@@ -24,13 +24,12 @@ def run(arguments: argparse.Namespace) -> int:
     """End the jobs that are meant and have not ended, after a question."""
     if not arguments.jobs:
         return say_usage("say which jobs: by name, ID or manifest")
-    asks = sys.stdin.isatty() and sys.stderr.isatty()
-    if not arguments.yes and not asks:
+    if not arguments.yes and not can_ask():
         return say_usage("nobody can be asked here: --yes cancels without a question")
     try:
         found = jobs.find(wanted(arguments.jobs))
         active = [job for job in found.jobs if not job.has_ended]
-        if active and not arguments.yes and not _says_yes(active):
+        if active and not arguments.yes and not says_yes(_question(active)):
             sys.stderr.write("jobspec: nothing was cancelled\n")
             return 1
         if active:
@@ -43,12 +42,10 @@ def run(arguments: argparse.Namespace) -> int:
     return say_missing(found)
 
 
-def _says_yes(active: list[Job]) -> bool:
+def _question(active: list[Job]) -> str:
     lines = [f"  {job.label}  {one_line(job.name)}  {job.state.lower()}\n" for job in active]
     what = "this job" if len(active) == 1 else f"these {len(active)} jobs"
-    sys.stderr.write("".join(lines) + f"Cancel {what}? [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return "".join(lines) + f"Cancel {what}? [y/N] "
 
 
 def _note(active: list[Job]) -> None:

@@ -50,3 +50,17 @@ def say_usage(message: str) -> int:
     """Print a mistake in the usage, and return its exit code."""
     sys.stderr.write(f"jobspec: error: {message}\n")
     return 2
+
+
+def can_ask() -> bool:
+    """Whether somebody sits at a terminal who can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def says_yes(question: str) -> bool:
+    """Ask on the terminal; no where there is none."""
+    if not can_ask():
+        return False
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -8,7 +8,7 @@ from collections import Counter
 from contextlib import ExitStack
 from typing import NamedTuple
 
-from jobspec.commands.output import print_diagnostics, print_text, say_usage
+from jobspec.commands.output import print_diagnostics, print_text, say_usage, says_yes
 from jobspec.driver import Compiled, Session
 from jobspec.host import slurm_host
 from jobspec.run import dependency, lock, provenance, recovery, submission
@@ -16,7 +16,7 @@ from jobspec.run import order as orders
 from jobspec.run import record as records
 from jobspec.run.dependency import DependencyError
 from jobspec.run.order import Order, OrderError
-from jobspec.run.record import Record, identity
+from jobspec.run.record import Record
 from jobspec.shell.words import show
 from jobspec.slurm import squeue
 from jobspec.slurm.programs import SlurmError
@@ -219,7 +219,7 @@ def _refuse_twice(
     for order in found:
         if order.key in recovered:
             continue
-        same = [job for job in active.get(order.name, []) if _is_of(job, order)]
+        same = [job for job in active.get(order.name, []) if order.is_of(job)]
         if order.key in seen:
             raise _RefusedError(f"{order.manifest} is given twice; --again submits it twice")
         seen.add(order.key)
@@ -227,7 +227,7 @@ def _refuse_twice(
             continue
         there = ", ".join(dict.fromkeys(f"job {job.label} ({job.state.lower()})" for job in same[:3]))
         question = f"{order.name}: the same manifest is submitted already: {there}"
-        if not _says_yes(f"{question}\nSubmit it again? [y/N] "):
+        if not says_yes(f"{question}\nSubmit it again? [y/N] "):
             raise _RefusedError(f"{question}; --again submits it all the same")
 
 
@@ -241,7 +241,7 @@ def _refuse_sweeps(
     """
     for name in dict.fromkeys(order.sweep.name for order in found if order.sweep):
         own = [order for order in found if order.sweep and order.sweep.name == name and order.key not in recovered]
-        there = [job for order in own for job in active.get(order.name, []) if _is_of(job, order)]
+        there = [job for order in own for job in active.get(order.name, []) if order.is_of(job)]
         points = sum(len(order.sweep.points) for order in own if order.sweep)
         if there:
             states = ", ".join(f"{count} {state.lower()}" for state, count in Counter(j.state for j in there).items())
@@ -260,9 +260,8 @@ def _leave_missing(found: list[Order], jobs: list[Queued], recovered: dict[tuple
         sys.stderr.write(f"jobspec: {name}: nobody knows how it ended, so it is not submitted again\n")
     if left.there:
         sys.stderr.write(f"jobspec: {left.there} wait, run or have ended well, and are not submitted again\n")
-    found[:] = [order for order in found if order.key in recovered or any(one.key == order.key for one in left.orders)]
     by_key = {one.key: one for one in left.orders}
-    found[:] = [by_key.get(order.key, order) for order in found]
+    found[:] = [by_key.get(one.key, one) for one in found if one.key in by_key or one.key in recovered]
 
 
 def _unsettled(found: list[Order]) -> list[tuple[str, str, list[str]]]:
@@ -270,20 +269,6 @@ def _unsettled(found: list[Order]) -> list[tuple[str, str, list[str]]]:
     pending = {folder: records.pending_in(folder) for folder in {order.folder for order in found}}
     places = dict.fromkeys((order.folder, order.name) for order in found)
     return [(folder, name, pending[folder][name]) for folder, name in places if name in pending[folder]]
-
-
-def _is_of(job: Queued, order: Order) -> bool:
-    known = identity(job.comment)
-    return job.name == order.name and known is not None and order.digest.startswith(known.digest)
-
-
-def _says_yes(question: str) -> bool:
-    """Ask on the terminal; no where there is none."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    sys.stderr.write(question)
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _say(arguments: argparse.Namespace, done: list[Placed]) -> None:

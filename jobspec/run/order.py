@@ -12,7 +12,8 @@ from jobspec.driver import Compiled
 from jobspec.host import slurm_host
 from jobspec.ir.plan import JobHeader
 from jobspec.run import provenance
-from jobspec.run.record import Record, SweepOf, stamp
+from jobspec.run.record import Record, SweepOf, identity, stamp
+from jobspec.slurm.squeue import Queued
 from jobspec.targets.registry import DEFAULT
 from jobspec.values import show_count
 
@@ -65,6 +66,11 @@ class Order(NamedTuple):
     def own(self, option: str) -> str | None:
         """Return the value that the manifest has for an option of sbatch."""
         return next((value for name, value in reversed(self.job.options) if name == option), None)
+
+    def is_of(self, job: Queued) -> bool:
+        """Whether a job was submitted from the same manifest, with the same files."""
+        known = identity(job.comment)
+        return job.name == self.name and known is not None and self.digest.startswith(known.digest)
 
     @property
     def size(self) -> str:

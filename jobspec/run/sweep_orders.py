@@ -13,7 +13,7 @@ from jobspec.run import order as orders
 from jobspec.run import progress, provenance
 from jobspec.run import record as records
 from jobspec.run.order import Order
-from jobspec.run.record import Record, SweepOf, identity
+from jobspec.run.record import Record, SweepOf
 from jobspec.slurm import sacct
 from jobspec.slurm.programs import SlurmError
 from jobspec.slurm.squeue import Queued
@@ -116,9 +116,7 @@ def _named(order: Order, task: int | None) -> str:
 
 
 def _is(job: Queued, order: Order, task: int | None) -> bool:
-    known = identity(job.comment)
-    same = known is not None and order.digest.startswith(known.digest)
-    return same and (task is None or job.task == str(task))
+    return order.is_of(job) and (task is None or job.task == str(task))
 
 
 def _forgotten(found: Sequence[Order], by_name: dict[str, list[Queued]]) -> dict[tuple[str, str, str], list[str]]:

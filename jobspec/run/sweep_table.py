@@ -61,16 +61,13 @@ def render(found: Sequence[Outlook], *, width: int | None) -> str:
         rows = []
         for one in own:
             member = member_of(one.job)
-            seen = one.progress
             state = table.state(one)
             spent = "" if one.job.elapsed is None or one.job.state == "PENDING" else table.span(one.job.elapsed)
-            how_far = f"{seen.iteration}/{seen.total}" if seen else ""
-            loss = "" if seen is None or seen.loss is None else f"{seen.loss:.4g}"
-            cells = (one_line(member.point), state, one.job.label or "-", spent, how_far, loss)
+            cells = (one_line(member.point), state, one.job.label or "-", spent, *table.measures(one.progress))
             rows.append((cells, member.values))
         lines = _lines(("POINT", "STATE", "JOB", "TIME", "ITERATION", "LOSS"), rows, first=1)
-        cut = [line if width is None or len(line) <= width else line[: width - 1] + "…" for line in lines]
-        texts.append(f"{one_line(name)}: {len(own)} points: {table.summary(own)}\n" + "".join(f"{x}\n" for x in cut))
+        head = f"{one_line(name)}: {len(own)} points: {table.summary(own)}\n"
+        texts.append(head + "".join(f"{table.cut(line, width)}\n" for line in lines))
     return "\n".join(texts)
 
 
@@ -84,11 +81,7 @@ def _lines(head: Sequence[str], rows: Sequence[tuple[Sequence[str], Values]], fi
         cells.append([*own[:at], *(one_line(texts.get(path, "")) for path in paths), *own[at:]])
     shown = [column for column in range(len(cells[0])) if any(row[column] for row in cells[1:])]
     widths = {column: min(40, max(len(row[column]) for row in cells)) for column in shown}
-    return ["  ".join(_fit(row[column], widths[column]) for column in shown).rstrip() for row in cells]
-
-
-def _fit(text: str, width: int) -> str:
-    return text.ljust(width) if len(text) <= width else text[: width - 1] + "…"
+    return ["  ".join(table.fit(row[column], widths[column]) for column in shown).rstrip() for row in cells]
 
 
 def _short(paths: Sequence[str]) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from jobspec.diagnostics.visible import one_line
 from jobspec.run.jobs import FORGOTTEN
 from jobspec.run.outlook import Outlook
+from jobspec.run.progress import Progress
 
 _COLOURS = {"RUNNING": "32", "PENDING": "33", "COMPLETED": "32", FORGOTTEN: "2"}
 _HEAD = ("JOB", "NAME", "STATE", "NODES", "TIME", "ITERATION", "LOSS", "END")
@@ -100,10 +101,10 @@ def _table(found: Sequence[Outlook], width: int | None) -> str:
         widths[_NAME] = max(min(8, widths[_NAME]), widths[_NAME] - max(0, above))
     lines = []
     for row, one in zip(rows, (None, *found), strict=True):
-        cells = [_fit(row[column], widths[column]) for column in shown]
-        lines.append(_cut("  ".join(cells).rstrip(), width))
+        cells = [fit(row[column], widths[column]) for column in shown]
+        lines.append(cut("  ".join(cells).rstrip(), width))
         if one is not None and one.reason:
-            lines.append(_cut(f"{'':{widths[0]}}  {one.reason}", width))
+            lines.append(cut(f"{'':{widths[0]}}  {one.reason}", width))
     return "\n".join([*lines, summary(found)]) + "\n"
 
 
@@ -116,17 +117,25 @@ def _row(one: Outlook) -> tuple[str, ...]:
         state(one),
         str(job.node_count or ""),
         f"{spent}/{span(job.limit)}" if spent and job.limit else spent,
-        f"{seen.iteration}/{seen.total}" if seen else "",
-        "" if seen is None or seen.loss is None else f"{seen.loss:.4g}",
+        *measures(seen),
         ("limit first" if one.reaches_limit else clock(one.expected_end)[5:]) if one.expected_end else "",
     )
 
 
-def _fit(text: str, width: int) -> str:
+def measures(seen: Progress | None) -> tuple[str, str]:
+    """Return the cells for iteration and loss."""
+    if seen is None:
+        return "", ""
+    return f"{seen.iteration}/{seen.total}", "" if seen.loss is None else f"{seen.loss:.4g}"
+
+
+def fit(text: str, width: int) -> str:
+    """Return a text as wide as its column, cut where it is longer."""
     return text.ljust(width) if len(text) <= width else text[: width - 1] + "…"
 
 
-def _cut(line: str, width: int | None) -> str:
+def cut(line: str, width: int | None) -> str:
+    """Return a line that is no longer than the terminal is wide; ``None`` for no bound."""
     return line if width is None or len(line) <= width else line[: width - 1] + "…"
 
 
