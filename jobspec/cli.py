@@ -130,11 +130,15 @@ def _add_submit(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=_seconds, metavar="S", default=150, help="seconds to wait for sbatch; default: 150"
     )
     parser.add_argument("--format", choices=("human", "json"), default="human", help="default: human")
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+    _add_color(parser)
 
 
 def _add_host(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", metavar="USER@LOGIN", help="the Slurm of another machine, over ssh")
+
+
+def _add_color(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
 
 
 def _seconds(text: str) -> float:
@@ -151,7 +155,7 @@ def _add_jobs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("jobs", nargs="*", metavar="NAME|ID|MANIFEST", help="default: your jobs from manifests")
     _add_host(parser)
     parser.add_argument("--format", choices=("human", "json"), default="human", help="default: human")
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+    _add_color(parser)
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
@@ -209,7 +213,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="MANIFEST", help="write the manifest with a suggested layout")
     parser.add_argument("--svg", metavar="FILE", help="draw nodes, GPUs, groups and memory into a file")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="default: table")
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+    _add_color(parser)
 
 
 def _add_losses(parser: argparse.ArgumentParser) -> None:
@@ -227,7 +231,7 @@ def _add_diagnose(parser: argparse.ArgumentParser) -> None:
         "logs", nargs="*", metavar="LOG", help="a file, also .gz or .zst, a folder, or - (standard input)"
     )
     parser.add_argument("--format", choices=("human", "json"), default="human", help="how the diagnosis is printed")
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+    _add_color(parser)
     parser.add_argument("--manifest", metavar="FILE", help="point at the line of this manifest to change")
     parser.add_argument("--job", metavar="ID", help="ask sacct and scontrol for the job, and for its log")
     parser.add_argument("--signatures", metavar="FILE", action="append", default=[], help="messages of your own (JSON)")
@@ -276,13 +280,13 @@ def _add_doctor(parser: argparse.ArgumentParser) -> None:
     _add_host(parser)
     parser.add_argument("--wait", type=float, metavar="S", default=300, help="for the job to start; default: 300")
     parser.add_argument("--format", choices=("human", "json"), default="human", help="default: human")
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+    _add_color(parser)
 
 
 def _add_manifests(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("manifests", nargs="+", metavar="MANIFEST", help="a YAML file, or - for standard input")
     parser.add_argument("--format", choices=_FORMATS, default="human", help="how diagnostics are printed")
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+    _add_color(parser)
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jobspec.run.jobs import Wanted
-from jobspec.run.record import SweepOf
+from jobspec.run.record import SweepOf, folder_of
 
 if TYPE_CHECKING:
     from jobspec.sweep.model import Sweep
@@ -57,16 +57,12 @@ def _of_manifest(path: str) -> tuple[list[tuple[str, str]], list[tuple[str, Swee
     spec = checked.spec
     if spec is None or spec.logs is None:
         raise NamingError(f"{path} has errors, or is no job manifest: `jobspec check {path}` says more")
-    return [(spec.name, _folder(spec.logs))], []
+    return [(spec.name, folder_of(spec.logs))], []
 
 
 def _of_sweep(sweep: Sweep) -> tuple[list[tuple[str, str]], list[tuple[str, SweepOf]]]:
     first = sweep.jobs[0].compiled.spec
     if sweep.is_array:
-        return [(sweep.name, _folder(first.logs))], []
-    places = [(job.point.job, _folder(job.compiled.spec.logs)) for job in sweep.jobs]
+        return [(sweep.name, folder_of(first.logs))], []
+    places = [(job.point.job, folder_of(job.compiled.spec.logs)) for job in sweep.jobs]
     return places, [(job.point.job, SweepOf(sweep.name, ((job.point.name, job.point.values),))) for job in sweep.jobs]
-
-
-def _folder(logs: str) -> str:
-    return logs.rstrip("/") or "/"

@@ -12,7 +12,7 @@ from jobspec.driver import Compiled
 from jobspec.host import slurm_host
 from jobspec.ir.plan import JobHeader
 from jobspec.run import provenance
-from jobspec.run.record import Record, SweepOf, identity, stamp
+from jobspec.run.record import Record, SweepOf, folder_of, identity, stamp
 from jobspec.slurm.squeue import Queued
 from jobspec.targets.registry import DEFAULT
 from jobspec.values import show_count
@@ -51,7 +51,7 @@ class Order(NamedTuple):
     @property
     def folder(self) -> str:
         """Where the job's logs lie, and what is kept beside them."""
-        return self.job.logs.rstrip("/") or "/"
+        return folder_of(self.job.logs)
 
     @property
     def place(self) -> tuple[str, str]:

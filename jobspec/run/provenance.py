@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
 from typing import NamedTuple
 
-from jobspec.source import Source
 from jobspec.spec.model import Spec
-from jobspec.syntax.nodes import Mapping, Node, Sequence
+from jobspec.syntax.nodes import walk
 
 _SECONDS = 5.0  # a repository on a slow file system is no reason to wait
 
@@ -22,23 +20,10 @@ def files_of(spec: Spec) -> tuple[tuple[str, str], ...]:
     They are of what was read, not of what lies there now. A byte-order mark is no part of it.
     """
     trees = [tree for one in (spec, *spec.steps) for tree in (one.tree, one.whole) if tree is not None]
-    sources = {id(source): source for tree in trees for source in _sources(tree)}
+    sources = {id(source): source for tree in trees for source in (node.span.source for node in walk(tree))}
     manifest = spec.tree.span.source
     rest = sorted((one for one in sources.values() if one is not manifest), key=lambda one: one.path)
     return tuple((_absolute(one.path), sha256(one.text.encode()).hexdigest()) for one in (manifest, *rest))
-
-
-def _sources(node: Node) -> Iterator[Source]:
-    yield node.span.source
-    children = (
-        [entry.value for entry in node.entries.values()]
-        if isinstance(node, Mapping)
-        else node.items
-        if isinstance(node, Sequence)
-        else []
-    )
-    for child in children:
-        yield from _sources(child)
 
 
 def _absolute(path: str) -> str:

@@ -98,6 +98,11 @@ def identity(comment: str) -> Identity | None:
     return Identity(found["nonce"], found["digest"], found["sweep"]) if found else None
 
 
+def folder_of(logs: str) -> str:
+    """Return the log folder of a job, where its record lies, as paths of files in it begin."""
+    return logs.rstrip("/") or "/"
+
+
 def base(folder: str, record: Record) -> str:
     """Return the path of a submission's files without their suffix: that of its logs, once the ID is known."""
     return os.path.join(folder, f"{record.name}_{record.job or _PENDING + record.nonce}")

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from jobspec.site.answers import NodeAnswers
 from jobspec.site.deep import Deep
-from jobspec.site.report import FAILURE, PASS, UNKNOWN, WARNING, Line, listed
+from jobspec.site.report import FAILURE, PASS, UNKNOWN, WARNING, Line
 from jobspec.site.wanted import WRITTEN, Path
 from jobspec.spec.model import Spec
+from jobspec.values import show_list
 
 #: Seconds between two clocks from which it is said; a step starts on all nodes within about one.
 _SKEW = 5
@@ -28,13 +29,13 @@ _TROUBLE = {
 def check_nodes(spec: Spec, paths: Sequence[Path], found: Deep) -> Iterator[Line]:
     """Yield what the job has found."""
     count = len(found.nodes)
-    yield Line(PASS, "job", f"job {found.job} ran on {listed(found.nodes)}", None, found.nodes)
+    yield Line(PASS, "job", f"job {found.job} ran on {show_list(found.nodes)}", None, found.nodes)
     asked = {name: node for name, node in found.answers.items() if "write" in node.ended}
     silent = tuple(name for name in found.nodes if name not in asked)
     if silent:
         fix = "ask the site for the node, or exclude it: `slurm: {exclude: NODE}`"
         why = found.problems.get("write", "they said nothing")
-        yield Line(FAILURE, "step", f"no step ran on {listed(silent)}: {why}", fix, silent)
+        yield Line(FAILURE, "step", f"no step ran on {show_list(silent)}: {why}", fix, silent)
     if not asked:
         return
     broken = False
@@ -65,7 +66,7 @@ def _path(index: int, one: Path, asked: dict[str, NodeAnswers]) -> Line:
             return Line(FAILURE, one.kind, f"{about} {trouble} on {_which(where, asked)}", fix, where)
     untold = tuple(name for name, node in asked.items() if node.paths.get(index) != good)
     if untold:
-        return Line(UNKNOWN, one.kind, f"{about}: {listed(untold)} did not tell", None, untold)
+        return Line(UNKNOWN, one.kind, f"{about}: {show_list(untold)} did not tell", None, untold)
     if one.kind in WRITTEN and len(asked) > 1:
         return _shared(index, one, about, asked)
     if one.kind in WRITTEN:
@@ -76,7 +77,7 @@ def _path(index: int, one: Path, asked: dict[str, NodeAnswers]) -> Line:
 def _shared(index: int, one: Path, about: str, asked: dict[str, NodeAnswers]) -> Line:
     blind = tuple(name for name, node in asked.items() if set(node.unseen.get(index, ())) & set(asked))
     if blind:
-        message = f"{about} is not shared: {listed(blind)} does not see what other nodes have written"
+        message = f"{about} is not shared: {show_list(blind)} does not see what other nodes have written"
         return Line(FAILURE, one.kind, message, "name a folder on a file system that all nodes share", blind)
     if any(index not in node.unseen for node in asked.values()):
         return Line(UNKNOWN, one.kind, f"{about} is writable; whether nodes share it they did not tell")
@@ -89,7 +90,7 @@ def _clock(asked: dict[str, NodeAnswers]) -> Line:
         return Line(UNKNOWN, "clock", "no node told its time")
     off = {name: skew for name, skew in skews.items() if abs(skew) > _SKEW}
     if off:
-        shown = listed([f"{name} ({skew:+.0f} s)" for name, skew in off.items()])
+        shown = show_list([f"{name} ({skew:+.0f} s)" for name, skew in off.items()])
         fix = "ask the site to synchronise the clocks (chrony)"
         return Line(FAILURE, "clock", f"clocks are not this host's: {shown}", fix, tuple(off))
     return Line(PASS, "clock", f"the clocks of {_all(len(skews))} agree with this host's within {_SKEW} s")
@@ -99,7 +100,7 @@ def _names(asked: dict[str, NodeAnswers], first: str) -> Line:
     lost = tuple(name for name, node in asked.items() if node.resolves is False)
     if lost:
         fix = f"ask the site for the names of nodes in DNS or /etc/hosts: MASTER_ADDR is `{first}`"
-        return Line(FAILURE, "names", f"{listed(lost)} has no address for `{first}`", fix, lost)
+        return Line(FAILURE, "names", f"{show_list(lost)} has no address for `{first}`", fix, lost)
     if any(node.resolves is None for node in asked.values()):
         return Line(UNKNOWN, "names", "a node has no `getent` to ask with")
     return Line(PASS, "names", f"`{first}` has an address on {_all(len(asked))}")
@@ -111,10 +112,12 @@ def _launch(spec: Spec, found: Deep, *, broken: bool) -> Iterator[Line]:
     outside = tuple(name for name in found.nodes if not found.answers[name].inside)
     why = found.problems.get("launch", "srun said nothing")
     if outside and broken:
-        yield Line(UNKNOWN, check, f"nothing started on {listed(outside)}, for what fails above: {why}", None, outside)
+        yield Line(
+            UNKNOWN, check, f"nothing started on {show_list(outside)}, for what fails above: {why}", None, outside
+        )
     elif outside:
         fix = "see what pyxis and enroot say of the image" if container else "ask the site for the node"
-        yield Line(FAILURE, check, f"nothing started on {listed(outside)}: {why}", fix, outside)
+        yield Line(FAILURE, check, f"nothing started on {show_list(outside)}: {why}", fix, outside)
     else:
         yield Line(PASS, check, f"a step starts {'in the container ' if container else ''}on {_all(len(found.nodes))}")
     yield from _uv(spec, found)
@@ -122,7 +125,7 @@ def _launch(spec: Spec, found: Deep, *, broken: bool) -> Iterator[Line]:
         empty = tuple(name for name in found.nodes if found.answers[name].targets.get(index) is False)
         if empty:
             fix = "see the mounts of the site: enroot's own come before"
-            yield Line(FAILURE, "mount", f"`{mount.target}` is not in the container on {listed(empty)}", fix, empty)
+            yield Line(FAILURE, "mount", f"`{mount.target}` is not in the container on {show_list(empty)}", fix, empty)
 
 
 def _uv(spec: Spec, found: Deep) -> Iterator[Line]:
@@ -167,10 +170,10 @@ def _meeting(found: Deep) -> Line:
     if lost:
         words = sorted({found.answers[name].meet or "" for name in lost})
         fix = f"ask the site to open TCP ports {_PORTS.start} to 31999 between nodes"
-        return Line(FAILURE, "port", f"{listed(lost)} does not reach {first}:{port} ({', '.join(words)})", fix, lost)
+        return Line(FAILURE, "port", f"{show_list(lost)} does not reach {first}:{port} ({', '.join(words)})", fix, lost)
     untold = tuple(name for name in others if found.answers[name].meet != "met")
     if untold:
-        return Line(UNKNOWN, "port", f"MASTER_PORT: {listed(untold)} did not try", None, untold)
+        return Line(UNKNOWN, "port", f"MASTER_PORT: {show_list(untold)} did not try", None, untold)
     return Line(
         PASS,
         "port",
@@ -179,7 +182,7 @@ def _meeting(found: Deep) -> Line:
 
 
 def _which(where: Sequence[str], asked: dict[str, NodeAnswers]) -> str:
-    return f"{_all(len(where))}" if len(where) == len(asked) else listed(where)
+    return f"{_all(len(where))}" if len(where) == len(asked) else show_list(where)
 
 
 def _others(count: int) -> str:

@@ -74,8 +74,3 @@ def _show(line: Line, widest: int, columns: int, *, color: bool) -> str:
     )
     level = f"\x1b[{_COLORS[line.level]}m{line.level:8}\x1b[0m" if color else f"{line.level:8}"
     return level + head[8:] + f"\n{indent}".join(texts) + "\n"
-
-
-def listed(names: Sequence[str], most: int = 8) -> str:
-    """Return names in words, the first ones where there are many."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -9,10 +9,11 @@ from jobspec.schema.suggest import closest
 from jobspec.site.cluster_file import show_time
 from jobspec.site.gpu_kinds import kinds
 from jobspec.site.gpus import product_of
-from jobspec.site.report import FAILURE, PASS, UNKNOWN, WARNING, Line, listed
+from jobspec.site.report import FAILURE, PASS, UNKNOWN, WARNING, Line
 from jobspec.site.slurm import Node, Partition, Site
 from jobspec.spec.model import Spec
 from jobspec.spec.time import seconds
+from jobspec.values import show_list
 
 #: The oldest Slurm whose outputs and options are known here.
 _OLDEST = (21, 8)
@@ -55,13 +56,13 @@ def _partition(spec: Spec, site: Site, name: str) -> Line:
     if found is None:
         known = [one.name for one in site.partitions]
         meant = closest(name, known)
-        fix = (f"did you mean `{meant}`? " if meant else "") + f"the site has {listed(known)}"
+        fix = (f"did you mean `{meant}`? " if meant else "") + f"the site has {show_list(known)}"
         return Line(FAILURE, "partition", f"the site has no partition `{name}`, or not for you", fix)
     if found.state != "UP":
         return Line(FAILURE, "partition", f"`{name}` is {found.state}", "use another partition, or ask the site")
     groups = found.allowed_groups
     if groups and slurm_host().uid != 0 and not set(groups) & slurm_host().groups():
-        message = f"`{name}` is for the groups {listed(groups)}, and you are in none of them"
+        message = f"`{name}` is for the groups {show_list(groups)}, and you are in none of them"
         return Line(FAILURE, "partition", message, "use another partition, or ask the site for one of the groups")
     return _limits(spec, found)
 
@@ -86,13 +87,13 @@ def _account(spec: Spec, site: Site, partition: Partition | None) -> Line:
         if site.needs_account and site.accounts is None:
             return Line(UNKNOWN, "account", f"none is said, and the site wants one ({site.unknown.get('accounts')})")
         if site.needs_account:
-            known = listed([one.name for one in site.accounts or ()])
+            known = show_list([one.name for one in site.accounts or ()])
             fix = f"write `resources: {{account: NAME}}`; yours are {known}" if known else "ask the site for an account"
             return Line(FAILURE, "account", "none is said, and the site wants one", fix)
         return Line(PASS, "account", "none is said, and the site wants none")
     allowed = partition.allowed_accounts if partition else None
     if (allowed is not None and account not in allowed) or (partition and account in partition.denied_accounts):
-        fix = f"use one of {listed(allowed)}" if allowed else "use another account"
+        fix = f"use one of {show_list(allowed)}" if allowed else "use another account"
         return Line(
             FAILURE, "account", f"{where} does not take the account `{account}`", f"{fix}, or another partition"
         )
@@ -108,10 +109,10 @@ def _own_account(account: str, site: Site, partition: Partition | None) -> Line:
     found = mine.get(account.lower())
     if found is None:
         meant = closest(account, mine)
-        fix = (f"did you mean `{meant}`? " if meant else "") + f"yours are {listed(list(mine)) or 'none'}"
+        fix = (f"did you mean `{meant}`? " if meant else "") + f"yours are {show_list(list(mine)) or 'none'}"
         return Line(FAILURE if site.needs_account else WARNING, "account", f"`{account}` is no account of yours", fix)
     if partition and found.partitions and partition.name not in found.partitions:
-        fix = f"use one of {listed(sorted(found.partitions))}, or another account"
+        fix = f"use one of {show_list(sorted(found.partitions))}, or another account"
         return Line(FAILURE, "account", f"`{account}` is not yours in the partition `{partition.name}`", fix)
     return Line(PASS, "account", f"`{account}`")
 
@@ -124,7 +125,7 @@ def _nodes(spec: Spec, site: Site, partition: Partition | None, *, whole_job: bo
     where = f"`{partition.name}`" if partition else "the cluster"
     down = tuple(one.name for one in inside if not one.usable)
     wanted, able = spec.resources.nodes, len(inside) - len(down)
-    reasons = listed([_why_down(one) for one in inside if not one.usable], 4)
+    reasons = show_list([_why_down(one) for one in inside if not one.usable], 4)
     if whole_job and wanted > able:
         message = f"{wanted} nodes are wanted, but {where} has {able} that jobs can start on"
         fix = f"use `nodes: {able}` or fewer, or wait for {reasons}" if down else f"use `nodes: {able}` or fewer"
@@ -199,7 +200,7 @@ def _mpi(spec: Spec, site: Site) -> Line:
         return Line(UNKNOWN, "mpi", f"`{wanted}`: {site.unknown.get('mpi')}")
     if wanted not in site.mpi:
         fix = f"write `mpi: {'pmi2' if 'pmi2' in site.mpi else 'none'}` in the cluster file"
-        return Line(FAILURE, "mpi", f"srun has no MPI kind `{wanted}`: it has {listed(site.mpi)}", fix)
+        return Line(FAILURE, "mpi", f"srun has no MPI kind `{wanted}`: it has {show_list(site.mpi)}", fix)
     return Line(PASS, "mpi", f"`{wanted}`")
 
 
@@ -214,5 +215,5 @@ def _pyxis(spec: Spec, site: Site) -> Line:
         return Line(FAILURE, "pyxis", "srun has no --container-image, so pyxis is not there", fix)
     missing = [f"--{name}" for name in _USED_OPTIONS if name not in options]
     if missing:
-        return Line(FAILURE, "pyxis", f"pyxis has no {listed(missing)}", "ask the site for a newer pyxis")
+        return Line(FAILURE, "pyxis", f"pyxis has no {show_list(missing)}", "ask the site for a newer pyxis")
     return Line(PASS, "pyxis", "srun takes containers")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import sys
 
+from jobspec.commands.output import can_ask
 from jobspec.frameworks.bridge_layouts import recipes_of
 from jobspec.frameworks.protocol import FINETUNINGS, TRAININGS
 from jobspec.spec.references import known_names
@@ -25,7 +25,7 @@ def complete(arguments: argparse.Namespace, name: str, folder: str) -> Wishes:
         WishError: a flag is missing, or two contradict each other.
         NoAnswerError: the input ended before all was answered.
     """
-    asking = not arguments.yes and sys.stdin.isatty() and sys.stderr.isatty()
+    asking = not arguments.yes and can_ask()
     clusters = known_names("cluster", folder)
     cluster = arguments.cluster or (clusters[0] if len(clusters) == 1 and not asking else None)
     if cluster is None and not asking:

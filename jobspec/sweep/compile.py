@@ -13,6 +13,7 @@ from jobspec.sweep.findings import gather
 from jobspec.sweep.folders import check_folders
 from jobspec.sweep.model import Expanded, PointJob, Sweep
 from jobspec.syntax.nodes import Mapping
+from jobspec.values import show_list
 
 #: Checks or compiles one manifest into a sink, and returns a ``jobspec.driver.Compiled``.
 One = Callable[[Mapping, Sink], Any]
@@ -75,6 +76,5 @@ def _report(message: str, expanded: Expanded, tree: Mapping, sink: Sink, meant: 
     )
 
 
-def _listed(names: list[str], most: int = 20) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return "its points: " + ", ".join(f"`{name}`" for name in names[:most]) + more
+def _listed(names: list[str]) -> str:
+    return "its points: " + show_list([f"`{name}`" for name in names], 20)

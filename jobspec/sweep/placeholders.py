@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from jobspec.syntax.nodes import Entry, Mapping, Node, Scalar, Sequence
+from jobspec.syntax.nodes import Entry, Mapping, Node, Scalar, Sequence, walk
 
 _PLACEHOLDER = re.compile(r"(?<!\$)\{sweep\.([^{}]*)\}")
 POINT = "point"
@@ -16,14 +16,9 @@ POINT = "point"
 
 def unknown(node: Node) -> Iterator[tuple[Scalar, str]]:
     """Yield each text with a placeholder that means nothing, and the placeholder."""
-    if isinstance(node, Mapping):
-        for entry in node.entries.values():
-            yield from unknown(entry.value)
-    elif isinstance(node, Sequence):
-        for item in node.items:
-            yield from unknown(item)
-    elif isinstance(node.value, str):
-        yield from ((node, found[0]) for found in _PLACEHOLDER.finditer(node.value) if found[1] != POINT)
+    for one in walk(node):
+        if isinstance(one, Scalar) and isinstance(one.value, str):
+            yield from ((one, found[0]) for found in _PLACEHOLDER.finditer(one.value) if found[1] != POINT)
 
 
 def filled(node: Node, point: str) -> Node:

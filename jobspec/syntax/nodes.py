@@ -68,6 +68,14 @@ class Mapping:
 Node = Scalar | Sequence | Mapping
 
 
+def walk(node: Node) -> Iterator[Node]:
+    """Yield a node and all values below it, in order."""
+    yield node
+    below = (entry.value for entry in node.entries.values()) if isinstance(node, Mapping) else ()
+    for child in node.items if isinstance(node, Sequence) else below:
+        yield from walk(child)
+
+
 def texts(node: Node, pointer: str = "", name: str = "") -> Iterator[tuple[str, str, str]]:
     """Yield the pointer, the last key and the value of each text in a tree."""
     if isinstance(node, Mapping):
